@@ -1,46 +1,8 @@
 import { readOptions, WrongUsage, type Options, type Values } from '../host/options.ts'
-import {
-  API_OPTIONS,
-  BACKUP_OPTIONS,
-  BROKER_SYNC_OPTIONS,
-  CLOUD_OPTIONS,
-  COMPLETION_OPTIONS,
-  DATABASE_COPY_OPTIONS,
-  DOCTOR_OPTIONS,
-  EDGE_CREDENTIAL_OPTIONS,
-  EDGE_ENROL_OPTIONS,
-  EDGE_LINK_OPTIONS,
-  EDGE_OPTIONS,
-  EDGE_PAIR_OPTIONS,
-  EDGE_PAIRINGS_OPTIONS,
-  EDGE_ROTATE_KEY_OPTIONS,
-  KEYS_CHECK_OPTIONS,
-  EDGE_WALK_TEST_OPTIONS,
-  KEYS_CREATE_OPTIONS,
-  KEYS_LIST_OPTIONS,
-  KEYS_REVOKE_OPTIONS,
-  KEYS_ROTATE_OPTIONS,
-  KEYS_ROLL_OPTIONS,
-  LISTEN_OPTIONS,
-  MIGRATE_OPTIONS,
-  POLICY_EXPLAIN_OPTIONS,
-  RESEAL_OPTIONS,
-  RESTORE_OPTIONS,
-  SERVICE_CLOUD_OPTIONS,
-  SERVICE_EDGE_OPTIONS,
-  SERVICE_REMOVE_OPTIONS,
-  SIMULATE_NFC_OPTIONS,
-  SIMULATE_OPTIONS,
-  SIMULATE_PSP_OPTIONS,
-  SIMULATE_VENDOR_OPTIONS,
-  SIMULATORS,
-  START_OPTIONS,
-  TRIGGER_OPTIONS,
-  USERS_INVITE_OPTIONS,
-  USERS_LIST_OPTIONS,
-  USERS_REMOVE_OPTIONS,
-  VERIFY_AUDIT_OPTIONS,
-} from '../host/settings.ts'
+import * as cloud from '../host/settings/cloud.ts'
+import * as data from '../host/settings/cloud-data.ts'
+import * as edge from '../host/settings/edge.ts'
+import * as tools from '../host/settings/tools.ts'
 
 /** A command of the command line. */
 export interface Command {
@@ -89,140 +51,143 @@ export const COMMANDS: readonly Command[] = [
   command(
     ['start'],
     'Run cloud, agent and simulated devices on this machine, with sandbox data',
-    START_OPTIONS,
+    cloud.START_OPTIONS,
     async (settings) => (await import('./commands/start.ts')).runStart(settings),
   ),
-  command(['cloud'], 'Run the cloud: API, decisions and MQTT broker', CLOUD_OPTIONS, async (settings) =>
+  command(['cloud'], 'Run the cloud: API, decisions and MQTT broker', cloud.CLOUD_OPTIONS, async (settings) =>
     (await import('./commands/cloud.ts')).runCloud(settings),
   ),
   command(
     ['broker', 'sync'],
     'Write the credentials and rights of all agents for an outside MQTT broker',
-    BROKER_SYNC_OPTIONS,
+    data.BROKER_SYNC_OPTIONS,
     async (settings) => (await import('./commands/broker-sync.ts')).runBrokerSync(settings),
   ),
   command(
     ['keys', 'create'],
     'Create an API key, and its account if it is new',
-    KEYS_CREATE_OPTIONS,
+    data.KEYS_CREATE_OPTIONS,
     async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings),
   ),
   command(
     ['keys', 'check'],
     'Check that the key files belong to the database, and list the signing keys',
-    KEYS_CHECK_OPTIONS,
+    data.KEYS_CHECK_OPTIONS,
     async (settings) => (await import('./commands/keys-check.ts')).runKeysCheck(settings),
   ),
   command(
     ['keys', 'list'],
     'List API keys with their state, without their secrets',
-    KEYS_LIST_OPTIONS,
+    data.KEYS_LIST_OPTIONS,
     async (settings) => (await import('./commands/keys.ts')).runKeysList(settings),
   ),
   command(
     ['keys', 'roll'],
     'Replace an API key; the old one stays valid for some hours',
-    KEYS_ROLL_OPTIONS,
+    data.KEYS_ROLL_OPTIONS,
     async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings),
   ),
-  command(['keys', 'rotate'], 'Replace a signing key of the cloud', KEYS_ROTATE_OPTIONS, async (settings) =>
+  command(['keys', 'rotate'], 'Replace a signing key of the cloud', data.KEYS_ROTATE_OPTIONS, async (settings) =>
     (await import('./commands/signing-keys.ts')).runKeysRotate(settings),
   ),
-  command(['keys', 'revoke'], 'Revoke an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
-    (await import('./commands/keys.ts')).runKeysRevoke(settings),
+  command(
+    ['keys', 'revoke'],
+    'Revoke an API key or a signing key at once',
+    data.KEYS_REVOKE_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings),
   ),
   command(
     ['users', 'invite'],
     'Invite a person to the console and print the link',
-    USERS_INVITE_OPTIONS,
+    data.USERS_INVITE_OPTIONS,
     async (settings) => (await import('./commands/users.ts')).runUsersInvite(settings),
   ),
-  command(['users', 'list'], 'List the users of an account', USERS_LIST_OPTIONS, async (settings) =>
+  command(['users', 'list'], 'List the users of an account', data.USERS_LIST_OPTIONS, async (settings) =>
     (await import('./commands/users.ts')).runUsersList(settings),
   ),
   command(
     ['users', 'remove'],
     'Remove a user of the console and end all sessions of the user',
-    USERS_REMOVE_OPTIONS,
+    data.USERS_REMOVE_OPTIONS,
     async (settings) => (await import('./commands/users.ts')).runUsersRemove(settings),
   ),
-  command(['verify-audit'], 'Check that the audit log is unchanged', VERIFY_AUDIT_OPTIONS, async (settings) =>
+  command(['verify-audit'], 'Check that the audit log is unchanged', data.VERIFY_AUDIT_OPTIONS, async (settings) =>
     (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
   ),
   command(
     ['reseal'],
     'Create a new master key and encrypt the secrets in the database with it',
-    RESEAL_OPTIONS,
+    data.RESEAL_OPTIONS,
     async (settings) => (await import('./commands/reseal.ts')).runReseal(settings),
   ),
-  command(['migrate'], 'Bring the tables of the database to this version', MIGRATE_OPTIONS, async (settings) =>
+  command(['migrate'], 'Bring the tables of the database to this version', data.MIGRATE_OPTIONS, async (settings) =>
     (await import('./commands/migrate.ts')).runMigrate(settings),
   ),
   command(
     ['database', 'copy'],
     'Copy the SQLite database of a stopped cloud to PostgreSQL',
-    DATABASE_COPY_OPTIONS,
+    data.DATABASE_COPY_OPTIONS,
     async (settings) => (await import('./commands/database-copy.ts')).runDatabaseCopy(settings),
   ),
-  command(['backup'], 'Back up the data of the cloud, also while it runs', BACKUP_OPTIONS, async (settings) =>
+  command(['backup'], 'Back up the data of the cloud, also while it runs', data.BACKUP_OPTIONS, async (settings) =>
     (await import('./commands/backup.ts')).runBackup(settings),
   ),
-  command(['restore'], 'Restore the data of the cloud from a backup', RESTORE_OPTIONS, async (settings) =>
+  command(['restore'], 'Restore the data of the cloud from a backup', data.RESTORE_OPTIONS, async (settings) =>
     (await import('./commands/restore.ts')).runRestore(settings),
   ),
-  command(['edge', 'enrol'], 'Enrol the agent of this machine in a store', EDGE_ENROL_OPTIONS, async (settings) =>
+  command(['edge', 'enrol'], 'Enrol the agent of this machine in a store', edge.EDGE_ENROL_OPTIONS, async (settings) =>
     (await import('./commands/edge-enrol.ts')).runEnrol(settings),
   ),
   command(
     ['edge', 'credential'],
     'Print the credential for programs that use the agent',
-    EDGE_CREDENTIAL_OPTIONS,
+    edge.EDGE_CREDENTIAL_OPTIONS,
     async (settings) => (await import('./commands/edge-access.ts')).runCredential(settings),
   ),
-  command(['edge', 'link'], 'Print a one-time link that pairs a browser', EDGE_LINK_OPTIONS, async (settings) =>
+  command(['edge', 'link'], 'Print a one-time link that pairs a browser', edge.EDGE_LINK_OPTIONS, async (settings) =>
     (await import('./commands/edge-access.ts')).runLink(settings),
   ),
-  command(['edge', 'pair'], 'Create a credential for one named program', EDGE_PAIR_OPTIONS, async (settings) =>
+  command(['edge', 'pair'], 'Create a credential for one named program', edge.EDGE_PAIR_OPTIONS, async (settings) =>
     (await import('./commands/edge-access.ts')).runPair(settings),
   ),
   command(
     ['edge', 'pairings'],
     'List paired programs and browsers, or revoke one',
-    EDGE_PAIRINGS_OPTIONS,
+    edge.EDGE_PAIRINGS_OPTIONS,
     async (settings) => (await import('./commands/edge-access.ts')).runPairings(settings),
   ),
-  command(['edge', 'rotate-key'], 'Let the agent replace its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
+  command(['edge', 'rotate-key'], 'Let the agent replace its key', edge.EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
     (await import('./commands/edge-access.ts')).runRotateKey(settings),
   ),
   command(
     ['edge', 'walk-test'],
     'Test a gate with test tags, and write its commissioning report',
-    EDGE_WALK_TEST_OPTIONS,
+    edge.EDGE_WALK_TEST_OPTIONS,
     async (settings) => (await import('./commands/walk-test.ts')).runWalkTest(settings),
   ),
-  command(['edge'], 'Run the agent', EDGE_OPTIONS, async (settings) =>
+  command(['edge'], 'Run the agent', edge.EDGE_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runEdge(settings),
   ),
   {
     words: ['api'],
     does: 'Call an operation of the API: untag api OPERATION --field value',
-    options: API_OPTIONS,
+    options: tools.API_OPTIONS,
     run: async (args) => (await import('./commands/api.ts')).runApi(args, process.env),
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
-  ...SIMULATORS.map((name) =>
-    command(['simulate', name], `Simulate a ${name} device on a TCP port`, SIMULATE_OPTIONS, async (settings) =>
+  ...tools.SIMULATORS.map((name) =>
+    command(['simulate', name], `Simulate a ${name} device on a TCP port`, tools.SIMULATE_OPTIONS, async (settings) =>
       (await import('./commands/simulate.ts')).runSimulate(name, settings),
     ),
   ),
-  command(['simulate', 'nfc'], 'Simulate pcscd with one NFC reader', SIMULATE_NFC_OPTIONS, async (settings) =>
+  command(['simulate', 'nfc'], 'Simulate pcscd with one NFC reader', tools.SIMULATE_NFC_OPTIONS, async (settings) =>
     (await import('./commands/simulate-nfc.ts')).runSimulateNfc(settings),
   ),
   commandWith(
     ['simulate', 'replay'],
     'FILE',
     'Replay the device’s side of a trace on a TCP port',
-    SIMULATE_OPTIONS,
+    tools.SIMULATE_OPTIONS,
     async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings),
   ),
   ...(['pos', 'erp'] as const).map((side) =>
@@ -230,18 +195,18 @@ export const COMMANDS: readonly Command[] = [
       ['simulate', side],
       'SYSTEM',
       side === 'pos' ? 'Simulate a till system, such as shopify' : 'Simulate an ERP system, such as odoo',
-      SIMULATE_VENDOR_OPTIONS,
+      tools.SIMULATE_VENDOR_OPTIONS,
       async (system, settings) =>
         (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
     ),
   ),
-  command(['simulate', 'psp'], 'Simulate a payment provider', SIMULATE_PSP_OPTIONS, async (settings) =>
+  command(['simulate', 'psp'], 'Simulate a payment provider', tools.SIMULATE_PSP_OPTIONS, async (settings) =>
     (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
   ),
   command(
     ['listen'],
     'Forward events of the account to a URL, such as one on this machine',
-    LISTEN_OPTIONS,
+    tools.LISTEN_OPTIONS,
     async (settings) => (await import('./commands/listen.ts')).runListen(settings),
   ),
   {
@@ -249,7 +214,7 @@ export const COMMANDS: readonly Command[] = [
       ['trigger'],
       'EVENT',
       'Send a test event to the webhooks registered for it',
-      TRIGGER_OPTIONS,
+      tools.TRIGGER_OPTIONS,
       async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings),
     ),
     help: async () => (await import('./commands/trigger.ts')).triggerHelp(),
@@ -257,39 +222,39 @@ export const COMMANDS: readonly Command[] = [
   command(
     ['policy', 'explain'],
     'Show what the policy of a store decides for a device, and why',
-    POLICY_EXPLAIN_OPTIONS,
+    tools.POLICY_EXPLAIN_OPTIONS,
     async (settings) => (await import('./commands/policy-explain.ts')).runPolicyExplain(settings),
   ),
   command(
     ['doctor'],
     'Check this machine, list its devices and show how to fix faults',
-    DOCTOR_OPTIONS,
+    edge.DOCTOR_OPTIONS,
     async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings),
   ),
   commandWith(
     ['completion'],
     'bash|zsh',
     'Print the script that completes commands and options in a shell',
-    COMPLETION_OPTIONS,
+    tools.COMPLETION_OPTIONS,
     async (shell, settings) => (await import('./commands/completion.ts')).runCompletion(shell, settings, COMMANDS),
   ),
   command(
     ['service', 'install', 'cloud'],
     'Write the systemd unit of the cloud, and create its keys',
-    SERVICE_CLOUD_OPTIONS,
+    edge.SERVICE_CLOUD_OPTIONS,
     async (settings) => (await import('./commands/service.ts')).runServiceInstallCloud(settings),
   ),
   command(
     ['service', 'install', 'edge'],
     'Write the systemd unit of the agent',
-    SERVICE_EDGE_OPTIONS,
+    edge.SERVICE_EDGE_OPTIONS,
     async (settings) => (await import('./commands/service.ts')).runServiceInstallEdge(settings),
   ),
   ...(['cloud', 'edge'] as const).map((name) =>
     command(
       ['service', 'remove', name],
       `Delete the systemd unit of the ${name === 'cloud' ? 'cloud' : 'agent'}. Data and keys stay`,
-      SERVICE_REMOVE_OPTIONS,
+      edge.SERVICE_REMOVE_OPTIONS,
       async (settings) => (await import('./commands/service.ts')).runServiceRemove(name, settings),
     ),
   ),

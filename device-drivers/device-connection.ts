@@ -44,14 +44,6 @@ export function isConnected({ state, findings }: Pick<DeviceStatus, 'state' | 'f
   return state === 'ready' || findings.length > 0
 }
 
-/** One device. The supervisor reconnects it until `stop` is called. */
-export interface DeviceConnection {
-  readonly status: DeviceStatus
-  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
-  restart(): void
-  stop(): Promise<void>
-}
-
 interface ConnectionOptions {
   readonly deviceId: string
   readonly driver: string
@@ -73,12 +65,8 @@ const text = (error: unknown): string => (error instanceof Error ? error.message
 /** The text without control characters. Devices send names with NUL and line ends, which would break logs and pages. */
 const printable = (name: string): string => name.replaceAll(/\p{Cc}+/gu, ' ').trim()
 
-/** Starts to connect in the background, and returns at once. */
-export function maintainConnection(options: ConnectionOptions): DeviceConnection {
-  return new Connection(options)
-}
-
-class Connection implements DeviceConnection {
+/** One device. Connects in the background, and reconnects until `stop` is called. */
+export class DeviceConnection {
   readonly #options: ConnectionOptions
   readonly #stopping = new AbortController()
   #status: DeviceStatus

@@ -5,8 +5,7 @@ import { result } from './kit/device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, ProtectionDevice } from './kit/device.ts'
 import { openDevice } from './registry.ts'
 import type { DeviceEntry } from './registry.ts'
-import { maintainConnection } from './device-connection.ts'
-import type { DeviceStatus, DeviceConnection } from './device-connection.ts'
+import { DeviceConnection, type DeviceStatus } from './device-connection.ts'
 import { openLink } from './transports/link-settings.ts'
 import { sharedLinks } from './transports/shared-links.ts'
 import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
@@ -67,7 +66,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
   function add(entry: DeviceEntry): void {
     assert(!connections.has(entry.deviceId), `the device ${entry.deviceId} is connected already`)
     if (stopped) return
-    const device = maintainConnection({
+    const device = new DeviceConnection({
       deviceId: entry.deviceId,
       driver: entry.driver,
       device: (options.openDevice ?? openDevice)(entry, links, platform),

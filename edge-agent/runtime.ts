@@ -1,7 +1,7 @@
 import type { AnnouncedRelease } from '../policy/documents/home-messages.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
-import { authorizer, type Authorize, type AuthorizeParts } from './decisions/authorize.ts'
+import { Authorizer, type AuthorizeParts } from './decisions/authorize.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
 import { receiptOfPurchase, verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
@@ -12,18 +12,18 @@ import { startHousekeeping } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
-import { openGates, type Gates } from './lanes/gate/gates.ts'
+import { Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/released-units.ts'
-import { openLanes, type Lanes } from './lanes/lanes.ts'
+import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
-import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
+import { ReleaseNotices } from './peers/release-notices.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
-import { openSetup, type Setup } from './setup/setup.ts'
+import { Setup } from './setup/setup.ts'
 import { connectCloud, type Cloud, type CloudParts, LiveStatus } from './startup/connect-cloud.ts'
 import { openStorage, type Stored, type StoredParts } from './startup/stored.ts'
 import { untrustedReason } from './trust/revocation/untrusted-ledger.ts'
@@ -110,12 +110,12 @@ export class Agent {
     this.#cloud = this.#openCloud()
     this.link = this.#cloud.link
     sendJournal = this.link.kick
-    this.setup = openSetup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
+    this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
     const authorizeParts = this.#authorizeParts()
     this.gates = this.#openGates(authorizeParts)
-    this.lanes = this.#openLanes(authorizer(authorizeParts))
+    this.lanes = this.#openLanes(new Authorizer(authorizeParts))
   }
 
   readonly status = (): AgentStatus =>
@@ -220,7 +220,7 @@ export class Agent {
   }
 
   #openNotices(): ReleaseNotices {
-    return openReleaseNotices({
+    return new ReleaseNotices({
       ...this.#base,
       signer: this.#cloud.key.signer,
       onNotice: (release, senderId) => this.#silence(release, senderId),
@@ -246,7 +246,7 @@ export class Agent {
   #openGates(authorizeParts: AuthorizeParts): Gates {
     const { wiring, journal, signal } = this.#devices
     const { link } = this
-    return openGates({
+    return new Gates({
       ...this.#base,
       antennasOf: wiring.antennasOf,
       sirenSecondsOf: wiring.sirenSecondsOf,
@@ -263,10 +263,10 @@ export class Agent {
     })
   }
 
-  #openLanes(authorize: Authorize): Lanes {
+  #openLanes(authorizer: Authorizer): Lanes {
     const { wiring, journal, signal } = this.#devices
     const { feed, counters } = this
-    return openLanes({
+    return new Lanes({
       ...this.#base,
       operators: this.operators,
       gates: this.gates,
@@ -274,7 +274,7 @@ export class Agent {
       journal,
       signal,
       authorize: async (request) => {
-        const answer = await authorize(request)
+        const answer = await authorizer.authorize(request)
         countAnswer(counters, answer)
         this.#changed()
         return answer

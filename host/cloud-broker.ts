@@ -12,7 +12,7 @@ import { explain } from './http-server.ts'
 import type { Values } from './options.ts'
 import { connectOutsideBroker, outsideBrokerSettings } from './outside-broker.ts'
 import { isOfRun } from './data-folder.ts'
-import type { CLOUD_OPTIONS } from './settings.ts'
+import type { CLOUD_OPTIONS } from './settings/cloud.ts'
 
 type BrokerSettings = Pick<
   Values<typeof CLOUD_OPTIONS>,

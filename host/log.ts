@@ -1,6 +1,6 @@
 import pino from 'pino'
 import type { Log } from '../cloud/platform/foundation/log.ts'
-import type { LogLevel } from './settings.ts'
+import type { LogLevel } from './settings/shared.ts'
 
 /** Destination of the log: standard error, or a stream of a test. */
 export interface LogStream {

@@ -5,7 +5,7 @@ import type { MetricsOfProcess } from '../cloud/service/monitoring/metrics.ts'
 import { shownHost } from './cloud-broker.ts'
 import { listen } from './http-server.ts'
 import type { Values } from './options.ts'
-import type { CLOUD_OPTIONS } from './settings.ts'
+import type { CLOUD_OPTIONS } from './settings/cloud.ts'
 
 /** Maximum age of the metrics in a response, ms. Several Prometheus servers may read them. */
 const RESULT_LIFE_MS = 1_000

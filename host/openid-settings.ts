@@ -1,46 +1,40 @@
 import type { OpenIdConfig } from '../cloud/platform/foundation/config.ts'
-import { secret, text, url, WrongUsage, type Values } from './options.ts'
+import { text, url, WrongUsage, type Values } from './options.ts'
 
 /** Settings of the sign-in with OpenID Connect. */
 export const openIdSettings = {
-  oidcIssuer: url(
-    {
-      flag: 'oidc-issuer',
-      env: 'UNTAG_OIDC_ISSUER',
-      help: 'Let users sign in to the console with this OpenID Connect provider. See docs/guides/openid-connect.md',
-    },
-    ['https:', 'http:'],
-  ),
-  oidcClientId: text(
-    { flag: 'oidc-client-id', env: 'UNTAG_OIDC_CLIENT_ID', help: 'Client id of this cloud at the provider' },
-    'ID',
-    undefined,
-  ),
-  oidcClientSecret: secret(
-    text(
-      {
-        flag: 'oidc-client-secret',
-        env: 'UNTAG_OIDC_CLIENT_SECRET',
-        help: 'Client secret of this cloud at the provider',
-      },
-      'SECRET',
-      undefined,
-    ),
-  ),
-  oidcName: text(
-    { flag: 'oidc-name', env: 'UNTAG_OIDC_NAME', help: 'Name of the provider on the sign-in page' },
-    'NAME',
-    'OpenID Connect',
-  ),
-  oidcDomains: text(
-    {
-      flag: 'oidc-domains',
-      env: 'UNTAG_OIDC_DOMAINS',
-      help: 'Domains of the e-mail addresses that may sign in with the provider, separated by commas. Default: all',
-    },
-    'LIST',
-    undefined,
-  ),
+  oidcIssuer: url({
+    flag: 'oidc-issuer',
+    env: 'UNTAG_OIDC_ISSUER',
+    help: 'Let users sign in to the console with this OpenID Connect provider. See docs/guides/openid-connect.md',
+    protocols: ['https:', 'http:'],
+  }),
+  oidcClientId: text({
+    flag: 'oidc-client-id',
+    env: 'UNTAG_OIDC_CLIENT_ID',
+    help: 'Client id of this cloud at the provider',
+    placeholder: 'ID',
+  }),
+  oidcClientSecret: text({
+    flag: 'oidc-client-secret',
+    env: 'UNTAG_OIDC_CLIENT_SECRET',
+    help: 'Client secret of this cloud at the provider',
+    placeholder: 'SECRET',
+    isSecret: true,
+  }),
+  oidcName: text({
+    flag: 'oidc-name',
+    env: 'UNTAG_OIDC_NAME',
+    help: 'Name of the provider on the sign-in page',
+    placeholder: 'NAME',
+    fallback: 'OpenID Connect',
+  }),
+  oidcDomains: text({
+    flag: 'oidc-domains',
+    env: 'UNTAG_OIDC_DOMAINS',
+    help: 'Domains of the e-mail addresses that may sign in with the provider, separated by commas. Default: all',
+    placeholder: 'LIST',
+  }),
 }
 
 /** Reads the settings of the provider. Undefined without --oidc-issuer. */

@@ -30,32 +30,26 @@ export class WrongUsage extends Error {
   }
 }
 
-type Common = Pick<Option<unknown>, 'flag' | 'env' | 'help'>
+type Common = Pick<Option<unknown>, 'flag' | 'env' | 'help' | 'isSecret'>
 
-export function text<T extends string | undefined>(
-  common: Common,
-  placeholder: string,
-  fallback: T,
+/** A text. Without `fallback` it is undefined by default. */
+export function text<T extends string | undefined = undefined>(
+  option: Common & { placeholder: string; fallback?: T },
 ): Option<string | T> {
   return {
-    ...common,
-    placeholder,
-    fallback,
+    ...option,
+    fallback: option.fallback as T,
     read: (value) => (value === '' ? { fault: 'must not be empty' } : { value }),
   }
 }
 
-export function wholeNumber(
-  common: Common,
-  placeholder: string,
-  fallback: number,
-  min: number,
-  max: number,
-): Option<number> {
+export function wholeNumber({
+  min,
+  max,
+  ...option
+}: Common & { placeholder: string; fallback: number; min: number; max: number }): Option<number> {
   return {
-    ...common,
-    placeholder,
-    fallback,
+    ...option,
     read(value) {
       const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN
       return number >= min && number <= max
@@ -66,9 +60,9 @@ export function wholeNumber(
 }
 
 /** An amount in EUR such as `12.90`. The value is in cents; undefined by default. */
-export function euros(common: Common): Option<number | undefined> {
+export function euros(option: Common): Option<number | undefined> {
   return {
-    ...common,
+    ...option,
     placeholder: 'EUR',
     fallback: undefined,
     read(value) {
@@ -80,11 +74,10 @@ export function euros(common: Common): Option<number | undefined> {
 }
 
 /** A rate per minute such as `30/min` or `30`. */
-export function perMinute(common: Common, fallback: number, max: number): Option<number> {
+export function perMinute({ max, ...option }: Common & { fallback: number; max: number }): Option<number> {
   return {
-    ...common,
+    ...option,
     placeholder: 'N/min',
-    fallback,
     read(value) {
       const number = Number(/^(\d{1,6})(?:\/min)?$/.exec(value)?.[1])
       return number <= max ? { value: number } : { fault: `must be a rate from 0/min to ${max}/min, not "${value}"` }
@@ -92,20 +85,22 @@ export function perMinute(common: Common, fallback: number, max: number): Option
   }
 }
 
-export function port(common: Common, fallback: number): Option<number> {
-  return wholeNumber(common, 'PORT', fallback, 0, 65_535)
+export function port(option: Common & { fallback: number }): Option<number> {
+  return wholeNumber({ ...option, placeholder: 'PORT', min: 0, max: 65_535 })
 }
 
 /** A port that is undefined by default. */
-export function optionalPort(common: Common): Option<number | undefined> {
-  return { ...port(common, 0), fallback: undefined }
+export function optionalPort(option: Common): Option<number | undefined> {
+  return { ...port({ ...option, fallback: 0 }), fallback: undefined }
 }
 
-export function choice<T extends string>(common: Common, values: readonly T[], fallback: T): Option<T> {
+export function choice<T extends string>({
+  values,
+  ...option
+}: Common & { values: readonly T[]; fallback: T }): Option<T> {
   return {
-    ...common,
+    ...option,
     placeholder: values.join('|'),
-    fallback,
     read: (value) =>
       (values as readonly string[]).includes(value)
         ? { value: value as T }
@@ -113,9 +108,9 @@ export function choice<T extends string>(common: Common, values: readonly T[], f
   }
 }
 
-export function url(common: Common, protocols: readonly string[]): Option<string | undefined> {
+export function url({ protocols, ...option }: Common & { protocols: readonly string[] }): Option<string | undefined> {
   return {
-    ...common,
+    ...option,
     placeholder: 'URL',
     fallback: undefined,
     read(value) {
@@ -129,11 +124,6 @@ export function url(common: Common, protocols: readonly string[]): Option<string
   }
 }
 
-/** Marks an option as secret, so that its value may also come from a file. */
-export function secret<T>(option: Option<T>): Option<T> {
-  return { ...option, isSecret: true }
-}
-
 /** All options, with the file option after each secret option. */
 export function listOptions(options: Options): Option<unknown>[] {
   return Object.values(options).flatMap((option) => (option.isSecret ? [option, fileForm(option)] : [option]))
@@ -141,13 +131,13 @@ export function listOptions(options: Options): Option<unknown>[] {
 
 function fileForm({ flag: name, env }: Option<unknown>): Option<unknown> {
   const help = `File that contains only the value of --${name}`
-  return text({ flag: `${name}-file`, env: `${env}_FILE`, help }, 'FILE', undefined)
+  return text({ flag: `${name}-file`, env: `${env}_FILE`, help, placeholder: 'FILE' })
 }
 
 /** A switch. The environment variable is `true` or `false`. */
-export function flag(common: Common): Option<boolean> {
+export function flag(option: Common): Option<boolean> {
   return {
-    ...common,
+    ...option,
     placeholder: '',
     fallback: false,
     read: (value) =>

@@ -6,7 +6,7 @@ import type { Platform } from '../policy/platform.ts'
 import { openBrokerConnection } from './mqtt-line.ts'
 import { WrongUsage, type Values } from './options.ts'
 import { readCa } from './tls/private-ca.ts'
-import type { CLOUD_OPTIONS } from './settings.ts'
+import type { CLOUD_OPTIONS } from './settings/cloud.ts'
 
 type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 'publicMqttUrl' | 'brokerLoginSecret'>
 

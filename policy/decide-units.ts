@@ -26,13 +26,13 @@ export function decideUnits(
   policy: ProtectionPolicy,
 ): UnitsDecision {
   const known = new Map<DecisionFacts, Decision>()
-  const decideOnce = (unit: DecisionFacts): Decision => {
+  const decisionOf = (unit: DecisionFacts): Decision => {
     const decision = known.get(unit) ?? decide(unit, policy)
     known.set(unit, decision)
     return decision
   }
   const [first, ...others] = units
-  const decisions: [Decision, ...Decision[]] = [decideOnce(first), ...others.map(decideOnce)]
+  const decisions: [Decision, ...Decision[]] = [decisionOf(first), ...others.map(decisionOf)]
   return {
     decision: decisions.reduce(betterDecision),
     allowed: decisions.flatMap((each, n) => (each.allowed ? [n] : [])),

@@ -8,7 +8,7 @@ import { requestOfArguments } from '../api/request-of-arguments.ts'
 import { ADDRESS_SETTING, connectionFault } from '../api-client.ts'
 import { describeOptions, readOptions, WrongUsage } from '../../host/options.ts'
 import { writesJson } from '../../host/output.ts'
-import { API_OPTIONS } from '../../host/settings.ts'
+import { API_OPTIONS } from '../../host/settings/tools.ts'
 import { fetchTrustingFile } from '../../host/tls/private-ca.ts'
 
 const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))

@@ -22,7 +22,7 @@ import { errorText, printNote, printReady } from '../../host/output.ts'
 import { keyPlaceOf } from '../../host/secret-files.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { BACKUP_OPTIONS } from '../../host/settings.ts'
+import type { BACKUP_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 import { assertKnownDatabase, assertOwnKeyFiles, withDatabase } from '../../host/known-database.ts'
 

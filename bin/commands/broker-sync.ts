@@ -10,7 +10,7 @@ import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { withoutCredentials } from '../../host/outside-broker.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { BROKER_SYNC_OPTIONS } from '../../host/settings.ts'
+import type { BROKER_SYNC_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { assertOwnKeyFiles, withKnownDatabase } from '../../host/known-database.ts'
 
 type Settings = Values<typeof BROKER_SYNC_OPTIONS>

@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { fieldsOf } from '../../cloud/service/description/fields.ts'
 import { listOptions, WrongUsage, type Options, type Values } from '../../host/options.ts'
-import { API_OPTIONS, type COMPLETION_OPTIONS } from '../../host/settings.ts'
+import { API_OPTIONS, type COMPLETION_OPTIONS } from '../../host/settings/tools.ts'
 import { readOperations } from '../api/described-operations.ts'
 
 /** Shells for which `untag completion` writes a script. */

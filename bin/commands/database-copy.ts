@@ -10,7 +10,7 @@ import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { keyPlaceOf } from '../../host/secret-files.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { DATABASE_COPY_OPTIONS } from '../../host/settings.ts'
+import type { DATABASE_COPY_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { assertKnownDatabase, assertOwnKeyFiles } from '../../host/known-database.ts'
 
 /** Copies the SQLite database of a stopped cloud to PostgreSQL. Keys and pictures stay in the data folder. */

@@ -16,7 +16,7 @@ import {
   type EDGE_PAIR_OPTIONS,
   type EDGE_PAIRINGS_OPTIONS,
   type EDGE_ROTATE_KEY_OPTIONS,
-} from '../../host/settings.ts'
+} from '../../host/settings/edge.ts'
 import { nearby } from '../../host/private-files.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'

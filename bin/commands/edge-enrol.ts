@@ -12,7 +12,7 @@ import { makeFolder } from '../../host/replace-file.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
 import { secretFiles } from '../../host/secret-files.ts'
-import type { EDGE_ENROL_OPTIONS } from '../../host/settings.ts'
+import type { EDGE_ENROL_OPTIONS } from '../../host/settings/edge.ts'
 import { readCa } from '../../host/tls/private-ca.ts'
 
 /** Enrols an agent with a code of the cloud, and prints its ids. */

@@ -9,7 +9,7 @@ import type { Values } from '../../host/options.ts'
 import { printTable } from '../../host/output.ts'
 import { pathExists } from '../../host/private-files.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { KEYS_CHECK_OPTIONS } from '../../host/settings.ts'
+import type { KEYS_CHECK_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { assertOwnKeyFiles, withKnownDatabase } from '../../host/known-database.ts'
 
 /** Signing keys that the command shows. */

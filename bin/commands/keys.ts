@@ -14,7 +14,7 @@ import type {
   KEYS_LIST_OPTIONS,
   KEYS_REVOKE_OPTIONS,
   KEYS_ROLL_OPTIONS,
-} from '../../host/settings.ts'
+} from '../../host/settings/cloud-data.ts'
 import {
   accountNamed,
   assertNoCloudBelow,

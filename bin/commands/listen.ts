@@ -4,7 +4,7 @@ import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
 import { listenLines } from '../../host/ready-lines.ts'
-import type { LISTEN_OPTIONS } from '../../host/settings.ts'
+import type { LISTEN_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 
 const ASK_EVERY_MS = 1_000

@@ -4,7 +4,7 @@ import { counted } from '../../host/output.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { makeFolder } from '../../host/replace-file.ts'
 import type { Values } from '../../host/options.ts'
-import type { MIGRATE_OPTIONS } from '../../host/settings.ts'
+import type { MIGRATE_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { assertNoCloudBelow, withDatabase } from '../../host/known-database.ts'
 
 /**

@@ -8,7 +8,7 @@ import {
 } from '../../policy/policy-explanation.ts'
 import { printResult } from '../../host/output.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
-import type { POLICY_EXPLAIN_OPTIONS } from '../../host/settings.ts'
+import type { POLICY_EXPLAIN_OPTIONS } from '../../host/settings/tools.ts'
 import { fetchTrustingFile } from '../../host/tls/private-ca.ts'
 
 type Settings = Values<typeof POLICY_EXPLAIN_OPTIONS>

@@ -6,7 +6,7 @@ import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { RESEAL_OPTIONS } from '../../host/settings.ts'
+import type { RESEAL_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from '../../host/known-database.ts'
 
 /**

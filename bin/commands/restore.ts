@@ -26,7 +26,7 @@ import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { RESTORE_OPTIONS } from '../../host/settings.ts'
+import type { RESTORE_OPTIONS } from '../../host/settings/cloud-data.ts'
 import {
   assertKnownDatabase,
   assertNoCloudBelow,

@@ -15,7 +15,7 @@ import {
   type UnitPlaces,
 } from '../../host/service/units.ts'
 import { tlsFilesOf } from '../../host/tls/server-certificate.ts'
-import type { SERVICE_CLOUD_OPTIONS, SERVICE_EDGE_OPTIONS, SERVICE_REMOVE_OPTIONS } from '../../host/settings.ts'
+import type { SERVICE_CLOUD_OPTIONS, SERVICE_EDGE_OPTIONS, SERVICE_REMOVE_OPTIONS } from '../../host/settings/edge.ts'
 
 /** Folders that the sandbox of a service hides. */
 const HIDDEN = /^\/(?:home|root|run\/user|tmp|var\/tmp)\//

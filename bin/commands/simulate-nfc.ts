@@ -5,7 +5,7 @@ import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { serveSocket } from '../../simulators/devices/serve.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { SIMULATE_NFC_OPTIONS } from '../../host/settings.ts'
+import type { SIMULATE_NFC_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 import { runStdinCommands } from './edge-access.ts'
 

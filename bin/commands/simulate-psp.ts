@@ -2,7 +2,7 @@ import { printLine, printReady } from '../../host/output.ts'
 import { simulatedPsp } from '../../simulators/services/psp.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { SIMULATE_PSP_OPTIONS } from '../../host/settings.ts'
+import type { SIMULATE_PSP_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 
 /** Simulates a payment provider. Prints the values for `configurePSP`, and a line for each request and notification. */

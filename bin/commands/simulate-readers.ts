@@ -11,7 +11,7 @@ import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/z
 import { deadline } from '../../policy/platform.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { Quirk, SIMULATE_OPTIONS } from '../../host/settings.ts'
+import type { Quirk, SIMULATE_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 import { onStdinLine } from './edge-access.ts'
 

@@ -11,7 +11,7 @@ import { squareSystem } from '../../simulators/services/pos-square.ts'
 import { sumupSystem } from '../../simulators/services/pos-sumup.ts'
 import type { SimulatedVendor, VendorOptions } from '../../simulators/services/vendor-server.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
-import type { SIMULATE_VENDOR_OPTIONS } from '../../host/settings.ts'
+import type { SIMULATE_VENDOR_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 
 type Start = (options: VendorOptions) => Promise<SimulatedVendor>

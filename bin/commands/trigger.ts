@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { spellingHint } from '../../policy/fold-text.ts'
 import { apiClient } from '../api-client.ts'
 import { describeOptions, WrongUsage, type Values } from '../../host/options.ts'
-import { TRIGGER_OPTIONS } from '../../host/settings.ts'
+import { TRIGGER_OPTIONS } from '../../host/settings/tools.ts'
 
 /** Sends a test event with invented data and prints its id. Events other than `webhook.test` need a test key. */
 export async function runTrigger(event: string, settings: Values<typeof TRIGGER_OPTIONS>): Promise<void> {

@@ -8,7 +8,7 @@ import { deleteUser, findUserOfAccount, listUsers } from '../../cloud/platform/u
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { printResult, printTable } from '../../host/output.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../../host/settings.ts'
+import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { accountNamed, withKnownDatabase } from '../../host/known-database.ts'
 
 /** Commands for users of the console. They also work while the cloud runs; changes are valid at once. */

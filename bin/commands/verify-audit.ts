@@ -1,7 +1,7 @@
 import { verifyAudit } from '../../cloud/platform/accounts/verify-audit.ts'
 import { counted } from '../../host/output.ts'
 import type { Values } from '../../host/options.ts'
-import type { VERIFY_AUDIT_OPTIONS } from '../../host/settings.ts'
+import type { VERIFY_AUDIT_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { withKnownDatabase } from '../../host/known-database.ts'
 
 /** Verifies the hash chains of the audit log. Throws an error that names the first changed entry of each chain. */

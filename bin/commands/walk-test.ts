@@ -20,7 +20,7 @@ import { credentialFile } from '../../host/credential-file.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { printLine, printNote, printResult, writesJson } from '../../host/output.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { EDGE_WALK_TEST_OPTIONS } from '../../host/settings.ts'
+import type { EDGE_WALK_TEST_OPTIONS } from '../../host/settings/edge.ts'
 import { loadConfig } from './edge.ts'
 import { assertEnrolled } from './edge-access.ts'
 

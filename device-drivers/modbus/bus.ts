@@ -28,27 +28,14 @@ type LineEcho = 'unknown' | 'none' | 'suspected' | 'present'
 /** Echo of a line that cannot repeat requests, or that the settings declare free of echo. */
 const NO_ECHO: LineEcho = 'none'
 
-/** A codec that removes repeated requests. */
-interface EchoFilter extends ResyncingCodec<ModbusFrame> {
-  readonly state: LineEcho
-  /** True if the line repeated this request. */
-  wasRepeated(request: ModbusFrame): boolean
-  /** Call this function with the request that a board has answered. */
-  noteAnswer(request: ModbusFrame): void
-}
-
-/** Wraps the codec of a line that may repeat requests. */
-function echoFilter(codec: ResyncingCodec<ModbusFrame>): EchoFilter {
-  return new Filter(codec)
-}
-
 /** True if the request could be its own answer, as in Write Single Coil. Only such a request cannot show an echo. */
 function equalsItsAnswer({ pdu }: ModbusFrame): boolean {
   const answer = decodeAnswer(pdu)
   return answer !== null && !('exception' in answer) && answer.quantity === 1
 }
 
-class Filter implements EchoFilter {
+/** Wraps the codec of a line that may repeat requests, and removes these. */
+class EchoFilter implements ResyncingCodec<ModbusFrame> {
   readonly #codec: ResyncingCodec<ModbusFrame>
   readonly #repeated = new WeakSet<ModbusFrame>()
   #state: LineEcho = 'unknown'
@@ -91,10 +78,12 @@ class Filter implements EchoFilter {
     return this.#codec.takeNoise()
   }
 
+  /** True if the line repeated this request. */
   wasRepeated(request: ModbusFrame): boolean {
     return this.#repeated.has(request)
   }
 
+  /** Call this function with the request that a board has answered. */
   noteAnswer(request: ModbusFrame): void {
     if (this.#repeated.has(request)) this.#state = 'present'
     else if (this.#state !== 'present' && !equalsItsAnswer(request)) this.#state = 'none'
@@ -284,7 +273,7 @@ export const MODBUS_BUS: Record<ModbusFraming | 'rtuWithoutEcho', LinkProtocol<M
   rtu: {
     name: 'Modbus RTU',
     start(link, settings, platform) {
-      const echo = echoFilter(rtuCodec('answer'))
+      const echo = new EchoFilter(rtuCodec('answer'))
       return startBus({ codec: echo, echo, numbered: false, gapMs: frameGapMs(settings) }, link, platform)
     },
   },

@@ -28,12 +28,12 @@ import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Execute } from '../devices/release-watch.ts'
 import type { Replica } from '../items/replica.ts'
-import { decideByItem, openByStaff } from './by-item.ts'
-import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
-import { decideOnline } from './online.ts'
-import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './by-receipt.ts'
+import { judgeByCloud } from './by-cloud.ts'
+import { judgeByItem, openByStaff } from './by-item.ts'
+import { isStillValid, judgeByReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
+import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
 
-interface DeciderParts extends OfflineReceiptsParts {
+interface JudgeParts extends ReceiptJudgeParts {
   platform: Pick<Platform, 'random'>
   link: CloudLink
   items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs'>
@@ -41,59 +41,42 @@ interface DeciderParts extends OfflineReceiptsParts {
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
 
-/** `offline`: the agent decided without the cloud, or was offline when it decided. */
-interface Decided {
+/** `offline`: the agent judged without the cloud, or was offline when it judged. */
+interface Judged {
   verdict: Verdict
   offline: boolean
 }
 
 /**
  *   token of this ledger ─▶ by-token.ts
- *   online ─▶ online.ts: the cloud decides
+ *   online ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
  *   offline, receipt ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
  *   offline, anything else ─▶ by-item.ts
  *
- * Of the lines above, the first that applies decides the request. A verdict uses up no right.
+ * Chooses the source of the verdict: of the lines above, the first that applies. A verdict uses up no right.
  */
-class Decider {
-  readonly #parts: DeciderParts
-  readonly #receipts: OfflineReceipts
-
-  constructor(parts: DeciderParts) {
-    this.#parts = parts
-    this.#receipts = offlineReceipts(parts)
+async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged> {
+  const { ledger, clock, link, items, tokenVoider } = parts
+  const { token, receipt, pickupCode } = context.request
+  const opened = token === undefined ? undefined : await openWithNewestKeys(parts, link, context, token)
+  if (opened && !isOnlyForCloud(opened, context)) {
+    // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
+    // the cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
+    const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
+    const verdict = isUntrusted ? NEEDS_STAFF : judgeByToken(parts, context, opened, false)
+    return { verdict, offline: !link.isOnline }
   }
-
-  async decide(context: RequestContext): Promise<Decided> {
-    const { ledger, clock, link, items, tokenVoider } = this.#parts
-    const { token, receipt, pickupCode } = context.request
-    const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
-    if (opened && !isOnlyForCloud(opened, context)) {
-      // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
-      // the cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
-      const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
-      const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
-      return { verdict, offline: !link.isOnline }
-    }
-    const online = link.isOnline ? await decideOnline(this.#parts, link, context) : undefined
-    if (online) {
-      if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
-      return { verdict: online, offline: false }
-    }
-    if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
-      return { verdict: NEEDS_STAFF, offline: true }
-    if (receipt !== undefined) {
-      const verdict = await this.#receipts.decide(context, receipt)
-      return { verdict: verdict.granted ? verdict : openByStaff(this.#parts, items, context, verdict), offline: true }
-    }
-    return { verdict: decideByItem(this.#parts, items, context), offline: true }
+  const online = link.isOnline ? await judgeByCloud(parts, link, context) : undefined
+  if (online) {
+    if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
+    return { verdict: online, offline: false }
   }
-
-  /** True if a decision about a receipt is still valid. */
-  stillHolds(grant: Grant): boolean {
-    return this.#receipts.stillHolds(grant)
-  }
+  if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
+    return { verdict: NEEDS_STAFF, offline: true }
+  if (receipt === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
+  const verdict = await judgeByReceipt(parts, context, receipt)
+  return { verdict: verdict.granted ? verdict : openByStaff(parts, items, context, verdict), offline: true }
 }
 
 interface CommandParts {
@@ -190,12 +173,12 @@ function proofOf(
 }
 
 /**
- *   scan ─▶ read ─▶ decide ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
- *                           └─ no ─────────────────────────────────▶ report
+ *   scan ─▶ read ─▶ judge ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
+ *                          └─ no ─────────────────────────────────▶ report
  *
  * The steps from a scan to the pulse of a relay, for stations, gates and programs.
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   decide       `Decider`: by token, by the cloud, by receipt or by item. A decision uses up no right.
+ *   judge        `judge` chooses the source: token, cloud, receipt or item. Offline, each applies `decide` of policy/.
  *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
  *   command      `execute` of the device: at most one command for each claim.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
@@ -203,11 +186,11 @@ function proofOf(
  */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
-export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts {
+export interface AuthorizeParts extends JudgeParts, CommandParts, RecordParts {
   platform: Platform
   ledger: Ledger
   link: CloudLink
-  home: DeciderParts['home'] & Pick<Home, 'reportOutcomes'>
+  home: JudgeParts['home'] & Pick<Home, 'reportOutcomes'>
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   /** Called for each released unit, so that the gates of the store stay silent for this unit. Must return at once. */
@@ -235,23 +218,17 @@ interface NotClaimed {
   isUsedConcurrently: boolean
 }
 
-/** Makes the function that decides a request and moves the device. */
-export function authorizer(parts: AuthorizeParts): Authorize {
-  const steps = new Authorizer(parts)
-  return async (request) => assertOutcome(await steps.authorize(request))
-}
-
-class Authorizer {
+/** The path of each request of this agent, from the verdict to the device. */
+export class Authorizer {
   readonly #parts: AuthorizeParts
-  readonly #decider: Decider
   readonly #records: DecisionRecords
 
   constructor(parts: AuthorizeParts) {
     this.#parts = parts
-    this.#decider = new Decider(parts)
     this.#records = new DecisionRecords(parts)
   }
 
+  /** Judges a request and moves the device. */
   async authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { trust, link, agentId, ledger, clock } = this.#parts
     const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
@@ -274,15 +251,15 @@ class Authorizer {
     // others try again, because the receipt may have more free units.
     for (let n = 0; 'refused' in last && last.isUsedConcurrently && n < HOME_RETRIES; n++)
       last = await this.#attempt(context)
-    return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
+    return assertOutcome('refused' in last ? await this.#deny(request, device, last.refused, last.offline) : last)
   }
 
-  /** Runs the steps once: decide, claim, command, confirm, report. */
+  /** Runs the steps once: judge, claim, command, confirm, report. */
   async #attempt(context: RequestContext): Promise<AuthorizeAnswer | NotClaimed> {
     const { trust, link, platform } = this.#parts
     const { request, device } = context
     const { action } = request
-    const { verdict, offline } = await this.#decider.decide(context)
+    const { verdict, offline } = await judge(this.#parts, context)
     // A token or receipt may name documents that are newer than the agent's.
     if (trust.isOutdated) void link.refreshDocuments()
     if (!verdict.granted) return this.#deny(request, device, verdict, offline)
@@ -352,7 +329,7 @@ class Authorizer {
         operatorId,
         ...(source !== 'override' && { tag }),
         homeRequestId: homeRequestId,
-        isStillValid: () => this.#decider.stillHolds(grant),
+        isStillValid: () => isStillValid(this.#parts, grant),
         nowMs: clock.now().nowMs,
       },
       () => {

@@ -57,12 +57,12 @@ export function assessItem(
 }
 
 /**
- * Decides about a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
+ * Judges a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
  * are unused. So an action that drives an output needs a receipt, a token or an operator. What an operator approves
  * counts as an override. It uses the right of the tag at this agent, and the cloud finds the unit. Staff open a fixture
  * without a right if the goods are not paid, or if the right is used.
  */
-export function decideByItem(
+export function judgeByItem(
   parts: StaffParts,
   items: Pick<Replica, 'find' | 'confirmedMs'>,
   context: RequestContext,
@@ -87,7 +87,7 @@ export function decideByItem(
 }
 
 /**
- * Decides a denied request about a receipt at a fixture. Staff open a fixture whatever the receipt covers: by the item,
+ * Judges a denied request about a receipt at a fixture. Staff open a fixture whatever the receipt covers: by the item,
  * or once more if the receipt's rights are used.
  */
 export function openByStaff(
@@ -99,7 +99,7 @@ export function openByStaff(
   const { action, operatorId } = context.request
   const policy = parts.trust.policy?.policy
   if (action !== 'unlock_fixture' || operatorId === undefined || !policy) return denial
-  const byItem = decideByItem(parts, items, context)
+  const byItem = judgeByItem(parts, items, context)
   if (byItem.granted || denial.reason !== 'already_redeemed') return byItem.granted ? byItem : denial
   return { granted: true, grant: staffGrant(parts, operatorId, policy) }
 }

@@ -48,14 +48,14 @@ export function readReceipt(
   return opened
 }
 
-/** Dependencies of receipt decisions. */
+/** What the rules about a receipt need. */
 type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
 /**
- * Decides about a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
+ * Judges a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
+function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
   const { trust, clock, ledger } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
@@ -260,82 +260,64 @@ function factsWithoutUnit(
   return { item: { ...first, status: named?.status ?? null, paidBy: 'purchase' }, right }
 }
 
-/**
- *   receipt ─┬─ this agent is the receipt home ─▶ decide here
- *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
- *                                                 └─ unreachable ─▶ isolated rules
- *
- * Decides about receipts while the agent is offline (ADR leases).
- */
-export interface OfflineReceipts {
-  /**
-   * If another agent is the receipt home, this agent requests the rights from that agent. The isolated rules apply only
-   * if the receipt home is unreachable.
-   */
-  decide(context: RequestContext, receipt: string): Promise<Verdict>
-  /**
-   * Checks at the claim that the decision is still valid. Since the decision the receipt home may have moved, or the
-   * cloud may have reported that this ledger is untrusted.
-   */
-  stillHolds(grant: Grant): boolean
-}
-
-export interface OfflineReceiptsParts extends ReceiptParts {
+export interface ReceiptJudgeParts extends ReceiptParts {
   agentId: string
   /** The receipt home, if it is another agent. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'request'>
 }
 
-/** Makes the offline decisions about receipts. */
-export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
-  const { trust, clock, ledger, agentId, home } = parts
+/**
+ *   receipt ─┬─ this agent is the receipt home ─▶ judge alone
+ *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
+ *                                                 └─ unreachable ─▶ isolated rules
+ *
+ * Judges a receipt while the agent is offline (ADR leases). If another agent is the receipt home, this agent requests
+ * the rights from that agent. The isolated rules apply only if the receipt home is unreachable.
+ */
+export async function judgeByReceipt(
+  parts: ReceiptJudgeParts,
+  context: RequestContext,
+  receipt: string,
+): Promise<Verdict> {
+  const { home } = parts
+  // During the home request the cloud may have reported that this ledger is untrusted.
+  const alone = () => (distrustReason(parts) ? NEEDS_STAFF : judgeAlone(parts, roleOf(parts), context, receipt))
+  if (!home.isElsewhere) return alone()
+  // This agent first applies the rules as if it were the receipt home. Then the receipt home grants or refuses the
+  // rights.
+  const verdict = judgeAlone(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
+  if (!verdict.granted || verdict.grant === null) return verdict
+  const answer = await home.request(homeRequestOf(context, verdict.grant))
+  if ('unreachable' in answer) return withHomeRequest(alone(), answer.redemptionId)
+  if ('refused' in answer) return denial(answer.refused, verdict.grant)
+  if (answer.reason) return denial(answer.reason, verdict.grant)
+  const { redemptionId, ordinals, remaining } = answer
+  const homeIds = { homeRequestId: redemptionId, homeRedemptionId: redemptionId }
+  return { granted: true, grant: { ...verdict.grant, candidates: ordinals, all: true, ...homeIds, remaining } }
+}
 
-  const distrustReason = () => untrustedReason(ledger, clock.now().nowMs)
+/**
+ * Checks at the claim that the verdict about a receipt is still valid. Since the verdict the receipt home may have
+ * moved, or the cloud may have reported that this ledger is untrusted.
+ */
+export function isStillValid(parts: Pick<ReceiptJudgeParts, 'trust' | 'ledger' | 'clock'>, { home }: Grant): boolean {
+  const policy = parts.trust.policy?.policy
+  return (
+    home === undefined ||
+    (policy?.home === home.agentId && policy.homeEpoch === home.epoch && distrustReason(parts) === undefined)
+  )
+}
 
-  function role(): HomeRole {
-    const isHome = trust.policy?.policy.home === agentId
-    const { nowMs } = clock.now()
-    // Ignores an answer with a future time: the clock was wrong when the answer arrived.
-    const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
-    return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
-  }
+function distrustReason({ ledger, clock }: Pick<ReceiptJudgeParts, 'ledger' | 'clock'>) {
+  return untrustedReason(ledger, clock.now().nowMs)
+}
 
-  return {
-    async decide(context, receipt) {
-      // During the home request the cloud may have reported that this ledger is untrusted.
-      const decideAlone = () => (distrustReason() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
-      if (!home.isElsewhere) return decideAlone()
-      // This agent first applies the rules as if it were the receipt home. Then the receipt home grants or refuses the
-      // rights.
-      const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
-      if (!verdict.granted || verdict.grant === null) return verdict
-      const answer = await home.request(homeRequestOf(context, verdict.grant))
-      if ('unreachable' in answer) return withHomeRequest(decideAlone(), answer.redemptionId)
-      if ('refused' in answer) return denial(answer.refused, verdict.grant)
-      if (answer.reason) return denial(answer.reason, verdict.grant)
-      const { redemptionId, ordinals, remaining } = answer
-      return {
-        granted: true,
-        grant: {
-          ...verdict.grant,
-          candidates: ordinals,
-          all: true,
-          homeRequestId: redemptionId,
-          homeRedemptionId: redemptionId,
-          remaining,
-        },
-      }
-    },
-    stillHolds({ home: decidingHome }) {
-      const policy = trust.policy?.policy
-      return (
-        decidingHome === undefined ||
-        (policy?.home === decidingHome.agentId &&
-          policy.homeEpoch === decidingHome.epoch &&
-          distrustReason() === undefined)
-      )
-    },
-  }
+function roleOf({ trust, clock, agentId, home }: ReceiptJudgeParts): HomeRole {
+  const isHome = trust.policy?.policy.home === agentId
+  const { nowMs } = clock.now()
+  // Ignores an answer with a future time: the clock was wrong when the answer arrived.
+  const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
+  return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
 }
 
 function denial(reason: DenyReason, { unknownFacts }: Grant): Verdict {

@@ -57,8 +57,8 @@ export async function openWithNewestKeys(
   return openToken(parts, context, token)
 }
 
-/** Decides about a verified token with local data only: ledger, action, item. */
-export function decideByToken(
+/** Judges a verified token with local data only: ledger, action, item. */
+export function judgeByToken(
   { trust, clock, ledger, items }: TokenParts,
   context: RequestContext,
   opened: OpenedAuthorization,

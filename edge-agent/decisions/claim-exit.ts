@@ -2,8 +2,8 @@ import type { TagName } from '../../device-drivers/kit/device.ts'
 import { newId } from '../../policy/ids.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'
+import { judgeByCloud } from './by-cloud.ts'
 import { assessItem } from './by-item.ts'
-import { decideOnline } from './online.ts'
 import type { RequestContext } from './request.ts'
 
 /**
@@ -39,7 +39,7 @@ export function exitClaimer(
     const { refusal } = assessItem(parts, items, context)
     if (refusal !== undefined) return TEMPORARY.has(refusal) ? 'later' : 'refused'
     if (!link.isOnline) return 'later'
-    const verdict = await decideOnline(parts, link, context)
+    const verdict = await judgeByCloud(parts, link, context)
     if (!verdict) return 'later'
     if (!verdict.granted) return TEMPORARY.has(verdict.reason) ? 'later' : 'refused'
     if (!verdict.grant) return 'refused'

@@ -17,7 +17,7 @@ import {
   type ReleaseAnomaly,
   type ReleaseWatch,
 } from './release-watch.ts'
-import { openEmergency, type Emergency } from './emergency.ts'
+import { Emergency } from './emergency.ts'
 import { wiringOf, type Wiring } from './wiring.ts'
 import type { DeviceHealth } from '../../policy/documents/agent-messages.ts'
 
@@ -152,7 +152,7 @@ export class Devices {
       confirmInputOf: this.wiring.confirmInputOf,
       onAnomaly: (deviceId, reason, detail) => this.#onAnomaly(deviceId, reason, detail),
     })
-    this.emergency = openEmergency({
+    this.emergency = new Emergency({
       platform,
       wiring: this.wiring,
       deviceTypeOf,

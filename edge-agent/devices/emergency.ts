@@ -64,11 +64,6 @@ function isActive({ level, isLost, wiring }: Input): boolean {
   return level === true || (isLost && wiring === 'normally_closed')
 }
 
-/** Watches the emergency inputs of this agent's devices. */
-export function openEmergency(parts: EmergencyParts): Emergency {
-  return new Emergency(parts)
-}
-
 /**
  *   wired input ─▶ driver ─▶ level ─┐
  *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)

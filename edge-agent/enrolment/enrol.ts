@@ -15,7 +15,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { openLedger, LEDGER_ID_KEY } from '../ledger/ledger.ts'
 import { openAgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
-import { openTrust } from '../trust/trust.ts'
+import { Trust } from '../trust/trust.ts'
 import { rootRing } from '../trust/verify/open-claims.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import { openLedgerFile } from '../ledger/file/ledger-file.ts'
@@ -210,7 +210,7 @@ export function storeFirstDocuments(
       throw failure
     },
   })
-  const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
+  const trust = new Trust(identity, ledger, openAgentClock(ledger, platform.clock))
   // A document may need keys and time from other documents. Each round accepts at least one more document, so the order
   // of the documents does not matter.
   for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)

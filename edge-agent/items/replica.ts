@@ -195,11 +195,6 @@ const KINDS = ['epc', 'tagUid', 'tagId'] as const
 /** Key of an item in memory and on the disk. */
 const keyOf = (kind: keyof typeof LETTERS, name: string) => LETTERS[kind] + comparableIdentifier(kind, name)
 
-/** Opens the replica with the items on the disk. */
-export function openReplica(parts: ReplicaParts): Replica {
-  return new Replica(parts)
-}
-
 /**
  * The agent's copy of the store's items. The replica applies pages (`items+jwt`) in the order of their numbers. Pages
  * may be lost, repeated or out of order; after a gap the agent fetches the missing pages. A page changes the memory at

@@ -7,26 +7,17 @@ import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Log } from '../log.ts'
-import { openGateRequests, type GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
+import { GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
 import { LaneOperators, type SignInResult, type Operators, type Proof } from './operators.ts'
 import { LaneReader } from './lane-reader.ts'
 import { laneStates, type LaneStates } from './lane-states.ts'
-import { openPresentations, type Presentations } from './presentations.ts'
+import { Presentations } from './presentations.ts'
 import { decisionResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
-import type { Authorize } from '../decisions/authorize.ts'
-import { goodsOf, unusedRights, type Goods, type ReceiptParts } from './unused-rights.ts'
-
-interface LaneDecisionsParts extends ReceiptParts {
-  items: Pick<Replica, 'find' | 'onlyProductOf'>
-  /** The policy's facts about the device; undefined if the policy does not list it. */
-  deviceOf(deviceId: string): DeviceFacts | undefined
-  authorize: Authorize
-  gateRequests: Pick<GateRequests, 'decide'>
-}
+import { goodsOf, unusedRights, type Goods } from './unused-rights.ts'
 
 /** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
@@ -37,66 +28,6 @@ const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'token_expired',
   'token_revoked',
 ])
-
-/**
- * Decides the requests of lanes: at gates with `GateRequests`, which also switches lights and siren; elsewhere with
- * `authorize`.
- */
-class LaneDecisions {
-  readonly #parts: LaneDecisionsParts
-  readonly #underWay = new Set<Promise<unknown>>()
-
-  constructor(parts: LaneDecisionsParts) {
-    this.#parts = parts
-  }
-
-  decide(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const decided = this.#decideAt(request)
-    this.#underWay.add(decided)
-    return decided.finally(() => this.#underWay.delete(decided))
-  }
-
-  /**
-   * Decides with the remembered receipt. If that receipt is the reason of a denial and the item is paid, decides again
-   * without the receipt. The receipt may belong to another shopper.
-   */
-  async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { receipt, ...withoutReceipt } = request
-    const first = await this.decide({ ...withoutReceipt, ...(receipt !== undefined && { receipt }) })
-    const mayBeReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
-    const status = mayBeReceipt && findByTag(this.#parts.items, withoutReceipt.identifiers)?.status
-    return status === 'paid' || status === 'picked_up' ? this.decide(withoutReceipt) : first
-  }
-
-  /**
-   * Goods of the request's receipt that are still to be released. Empty if this agent does not know them: it does not
-   * know the units that other agents released, so their number must fit the answer.
-   */
-  goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
-    if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
-    const rest = unusedRights(this.#parts, receipt, 'release')
-    return rest?.unused.length === remaining ? goodsOf(rest, this.#parts.items) : []
-  }
-
-  /** Resolves when all running decisions are stored with their outcomes. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#underWay)
-  }
-
-  async #decideAt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { deviceOf, gateRequests, authorize } = this.#parts
-    const isGate = deviceOf(request.deviceId)?.deviceType === 'exit_gate'
-    return isGate ? gateRequests.decide(request) : this.#withRest(request, await authorize(request))
-  }
-
-  /** Adds the number of unused units of the receipt, because the answer for a tag covers only one unit. */
-  #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
-    const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
-    if (!isOneUnit || receipt === undefined) return answer
-    const rest = unusedRights(this.#parts, receipt, 'release')
-    return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
-  }
-}
 
 /** Handles staff cards at readers that are configured for them. Reports a presented card once. */
 interface StaffCards {
@@ -166,18 +97,13 @@ const OWN_SCANS = { most: 20, perSecond: 10 }
 /** Dropped texts for each line of the log. */
 const DROPS_PER_LINE = 1_000
 
-/** Opens the lanes of this agent's devices. */
-export function openLanes(parts: LaneParts): Lanes {
-  return new Lanes(parts)
-}
-
 /**
- *   scan ───────────────────────────────▶ lane-reader.ts ─▶ `LaneDecisions` ─▶ page, lamp, siren
- *   tag at a reader ─▶ presentations.ts ─────┘
+ *   scan ───────────────────────────────▶ lane-reader.ts ─▶ `#handle` ─┬─ gate ─▶ gate/gate-requests.ts ─┐
+ *   tag at a reader ─▶ presentations.ts ─────┘                         └─────────────────────────────────┴─▶ authorize
  *   tag at a gate ─▶ gate/gates.ts
  *
  * A lane is a device that people use: a staff station, a detacher, a gate. Each scan and each presented tag becomes one
- * request. decisions/authorize.ts lists the steps of a request.
+ * request. decisions/authorize.ts lists the steps of a request, from the verdict to the claim and the command.
  */
 export class Lanes {
   readonly #parts: LaneParts
@@ -186,9 +112,9 @@ export class Lanes {
   readonly #presentations: Presentations
   readonly #operators: LaneOperators
   readonly #reader: LaneReader
-  readonly #decisions: LaneDecisions
   readonly #staffCards: StaffCards
   readonly #stopListening: () => void
+  readonly #underWay = new Set<Promise<unknown>>()
 
   constructor(parts: LaneParts) {
     const { platform, items, wiring } = parts
@@ -198,9 +124,8 @@ export class Lanes {
     const states = laneStates(isKnown)
     this.#parts = parts
     this.#states = states
-    this.#gateRequests = openGateRequests(parts)
-    this.#decisions = new LaneDecisions({ ...parts, deviceOf, gateRequests: this.#gateRequests })
-    this.#presentations = openPresentations({
+    this.#gateRequests = new GateRequests(parts)
+    this.#presentations = new Presentations({
       platform,
       find: (tag) => findByTag(items, tag),
       request: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),
@@ -276,14 +201,14 @@ export class Lanes {
     const result =
       'result' in read
         ? read.result
-        : this.#resultOf(read.request, await this.#decisions.decideWithOrWithoutReceipt(read.request))
+        : this.#resultOf(read.request, await this.#handleWithOrWithoutReceipt(read.request))
     this.#parts.onResult(deviceId, result)
     return result
   }
 
-  /** Decides a request of a page or program. At a gate, also switches the lights and the siren. */
+  /** Handles a request of a page or program. At a gate, also switches the lights and the siren. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const answer = await this.#decisions.decide(request)
+    const answer = await this.#handle(request)
     this.#parts.onResult(request.deviceId, this.#resultOf(request, answer))
     return answer
   }
@@ -320,9 +245,9 @@ export class Lanes {
     this.#presentations.stop()
   }
 
-  /** Resolves when all running decisions are stored with their outcomes. */
-  settled(): Promise<void> {
-    return this.#decisions.settled()
+  /** Resolves when all running requests are stored with their outcomes. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
   }
 
   #onTags(deviceId: string, sourceId: string, reads: (DeviceEvent & { type: 'tags' })['reads']): void {
@@ -333,11 +258,11 @@ export class Lanes {
     this.#presentations.onReads(deviceId, reads, { absentMs, minimumRssi: wiring.minimumRssiOf(sourceId) })
   }
 
-  /** Decides about a presented tag. Returns true if the request was authorized. */
+  /** Handles a presented tag. Returns true if the request was authorized. */
   async #presented(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): Promise<boolean> {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)
-      const answer = await this.#decisions.decideWithOrWithoutReceipt(request)
+      const answer = await this.#handleWithOrWithoutReceipt(request)
       this.#parts.onResult(deviceId, this.#resultOf(request, answer))
       return answer.authorized
     } catch (error) {
@@ -346,8 +271,47 @@ export class Lanes {
     }
   }
 
+  #handle(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const isGate = this.#deviceOf(request.deviceId)?.deviceType === 'exit_gate'
+    const answer = isGate ? this.#gateRequests.handle(request) : this.#authorizeWithRest(request)
+    this.#underWay.add(answer)
+    return answer.finally(() => this.#underWay.delete(answer))
+  }
+
+  /**
+   * Handles a request with the remembered receipt. If that receipt is the reason of a denial and the item is paid,
+   * handles the request again without the receipt. The receipt may belong to another shopper.
+   */
+  async #handleWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { receipt, ...withoutReceipt } = request
+    const first = await this.#handle(request)
+    const mayBeReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
+    const status = mayBeReceipt && findByTag(this.#parts.items, request.identifiers)?.status
+    return status === 'paid' || status === 'picked_up' ? this.#handle(withoutReceipt) : first
+  }
+
+  /** Adds the number of unused units of the receipt, because the answer for a tag covers only one unit. */
+  async #authorizeWithRest(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { receipt, identifiers, action } = request
+    const answer = await this.#parts.authorize(request)
+    const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
+    if (!isOneUnit || receipt === undefined) return answer
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
+  }
+
   #resultOf(request: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
-    return decisionResult(this.#parts.items, request, answer, this.#decisions.goodsLeft(request, answer))
+    return decisionResult(this.#parts.items, request, answer, this.#goodsLeft(request, answer))
+  }
+
+  /**
+   * Goods of the request's receipt that are still to be released. Empty if this agent does not know them: it does not
+   * know the units that other agents released, so their number must fit the answer.
+   */
+  #goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
+    if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest?.unused.length === remaining ? goodsOf(rest, this.#parts.items) : []
   }
 
   #onFailure(deviceId: string, error: unknown, message: string): void {

@@ -66,11 +66,6 @@ const CROWDED_MS = 60_000
 
 const keyOf = (tag: TagName) => ('epc' in tag ? `E${tag.epc}` : `U${tag.tagUid}`)
 
-/** Starts without tags. */
-export function openPresentations(parts: PresentationsParts): Presentations {
-  return new Presentations(parts)
-}
-
 /**
  * Tags that are presented at lanes other than gates. Each presentation makes one request. If the request is denied and
  * the tag stays, a new item status, receipt or operator causes another request. A lane handles one tag at a time,

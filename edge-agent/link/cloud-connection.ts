@@ -8,12 +8,7 @@ import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandResult } from './documents/handle-command.ts'
-import {
-  openDocumentReceiver,
-  type DeviceReport,
-  type DocumentReceiver,
-  type ReportRefusal,
-} from './documents/receive-documents.ts'
+import { DocumentReceiver, type DeviceReport, type ReportRefusal } from './documents/receive-documents.ts'
 import { LinkLoop, PollRequests } from './link-loop.ts'
 import { timeRequests } from './login/time-requests.ts'
 import {
@@ -230,11 +225,6 @@ interface CloudConnectionParts {
 /** Delay before the agent fetches a missing document, ms. The broker may deliver the document earlier. */
 const MISSING_MS = 100
 
-/** Creates the connection; `start` begins it. */
-export function openCloudConnection(parts: CloudConnectionParts): CloudConnection {
-  return new CloudConnection(parts)
-}
-
 /** Creates the parts of the link, and forwards events between these parts. */
 export class CloudConnection implements CloudLink {
   readonly #parts: CloudConnectionParts
@@ -363,7 +353,7 @@ export class CloudConnection implements CloudLink {
     const { identity, trust } = this.#parts
     const isOwnGate = (device: { deviceType: string; agentId: string | null; revoked: boolean }) =>
       device.deviceType === 'exit_gate' && device.agentId === identity.agentId && !device.revoked
-    return openDocumentReceiver({
+    return new DocumentReceiver({
       ...this.#parts,
       session: this.#session,
       brokerAddress: this.#brokerAddress,

@@ -89,7 +89,7 @@ export class HomeResponder {
     // The rate limit comes after the signature check, so that no agent can use up the limit of another agent.
     const retryAfterSeconds = (this.#isCurrent(request) ? this.#limit : this.#lateLimit).take(request.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
-    const grant = await this.#parts.ledger.commits.durably(() => this.#decide(request, text, isOwnEpoch))
+    const grant = await this.#parts.ledger.commits.durably(() => this.#apply(request, text, isOwnEpoch))
     return grant ? { kind: 'answer', answer: this.#sign(request, grant) } : NOT_HOME
   }
 
@@ -118,7 +118,7 @@ export class HomeResponder {
   }
 
   /** Applies an outcome report, or grants or refuses rights. Call it inside a transaction. */
-  #decide(request: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
+  #apply(request: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
     const { ledger, trust } = this.#parts
     const nowMs = this.#parts.nowMs()
     const {

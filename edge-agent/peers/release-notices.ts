@@ -148,10 +148,6 @@ const CLOCKS_DIFFER_S = 60
 const LOG_EVERY_MS = 60_000
 
 /** Opens the release notices with empty queues. */
-export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
-  return new ReleaseNotices(parts)
-}
-
 export class ReleaseNotices {
   readonly #parts: ReleaseNoticesParts
   readonly #queues = new Map<string, NoticeQueue>()

@@ -127,11 +127,6 @@ function invalidSetting(path: string, message: string): SetupFault {
   return invalid({ ok: false, faults: [`${path}: ${message}`], ofEntry: [{ path, message }] })
 }
 
-/** Opens the set-up of this agent. */
-export function openSetup(parts: SetupParts): Setup {
-  return new Setup(parts)
-}
-
 /**
  *   entry + code ─▶ check the entry ─▶ register in the cloud ─▶ write the file ─▶ connect the device ─▶ test it
  *

@@ -3,12 +3,12 @@ import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
-import { openCloudConnection, type CloudConnection } from '../link/cloud-connection.ts'
+import { CloudConnection } from '../link/cloud-connection.ts'
 import { type DeviceReport, refusalReporter } from '../link/documents/receive-documents.ts'
 import { commandHandler } from '../link/documents/handle-command.ts'
 import { ledgerHandshake } from '../link/login/cloud-session.ts'
 import { messageSigner } from '../link/login/sign-messages.ts'
-import { outbox } from '../link/reports/outbox.ts'
+import { Outbox } from '../link/reports/outbox.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { OpenMqttLine } from '../link/wire/broker-line.ts'
 import type { Log } from '../log.ts'
@@ -79,14 +79,14 @@ export function connectCloud(parts: CloudParts): Cloud {
   const handshake = ledgerHandshake(ledger, log)
   const messages = messageSigner(identity, handshake.state, key.signer)
   const tokenVoider = openTokenVoider({ ledger, timers: platform.timers, nowMs, log })
-  const link = openCloudConnection({
+  const link = new CloudConnection({
     ...parts,
     mqttUrl,
     address,
     http: httpClient(identity.cloud, parts.fetch, platform),
     messages,
     key,
-    outbox: outbox(ledger, messages, trust, agentId),
+    outbox: new Outbox({ ledger, messages, trust, agentId }),
     deviceIds: () => parts.devices.entries.map(({ deviceId }) => deviceId),
     describe: () => describe(parts),
     deviceReport: () => deviceReport(parts),

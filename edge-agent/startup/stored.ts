@@ -4,7 +4,7 @@ import type { Identity } from '../identity/identity.ts'
 import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
 import type { Pictures } from '../items/pictures.ts'
-import { openReplica, type Replica } from '../items/replica.ts'
+import { Replica } from '../items/replica.ts'
 import type { SmallFiles } from '../ledger/file/watermark.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
@@ -15,7 +15,7 @@ import type { Platform, SecretFiles } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { storeRestored } from '../trust/revocation/untrusted-ledger.ts'
 import { openAgentClock, type AgentClock } from '../trust/time/clock.ts'
-import { openTrust, type Trust } from '../trust/trust.ts'
+import { Trust } from '../trust/trust.ts'
 
 export interface StoredParts {
   platform: Platform
@@ -86,9 +86,9 @@ export function openStorage(
       `the file of the items ${isDamaged ? 'is damaged and was set aside' : 'cannot be opened and is not used'}: gates alarm for paid goods until the agent has fetched the items from the cloud`,
     ),
   )
-  const items = openReplica({ disk: itemFile, platform, log })
+  const items = new Replica({ disk: itemFile, platform, log })
   items.onChange((entries) => forgetReturned(ledger, entries))
-  const trust = openTrust(identity, ledger, clock, items)
+  const trust = new Trust(identity, ledger, clock, items)
   const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })
   return { ledger, clock, outcomes, itemFile, items, pictures: items.pictures, trust, storeKeys }
 }

@@ -32,10 +32,6 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
  */
 
 /** Opens the stored documents and verifies each again. Without `items` the agent requests no items. */
-export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
-  return new Trust(identity, ledger, clock, items)
-}
-
 export class Trust {
   readonly #storeId: string
   readonly #clock: AgentClock
@@ -60,7 +56,7 @@ export class Trust {
     [DOCUMENT_KINDS.items.typ, (jws) => this.#acceptItems(jws)],
   ])
 
-  constructor(identity: Identity, ledger: Ledger, clock: AgentClock, items: Replica | undefined) {
+  constructor(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica) {
     this.#storeId = identity.storeId
     this.#clock = clock
     this.#items = items

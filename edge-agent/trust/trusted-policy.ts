@@ -12,7 +12,7 @@ import type { Metadata } from '../ledger/file/watermark.ts'
 
 /**
  * Returns the last accepted policy, for command line tools that run in their own process. Undefined before the first
- * policy, or if the signature of the policy is invalid. Decisions use `openTrust`, which also checks revoked keys.
+ * policy, or if the signature of the policy is invalid. Decisions use `Trust`, which also checks revoked keys.
  */
 export function storedPolicy(
   identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,

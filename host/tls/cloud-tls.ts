@@ -1,7 +1,7 @@
 import type { CertificateStatus, ServerCertificate } from '../../cloud/platform/foundation/config.ts'
 import { shownHost } from '../cloud-broker.ts'
 import { WrongUsage, type Values } from '../options.ts'
-import type { CLOUD_OPTIONS } from '../settings.ts'
+import type { CLOUD_OPTIONS } from '../settings/cloud.ts'
 import { openServerCertificate, tlsFilesOf, type CertificateParts } from './server-certificate.ts'
 
 type TlsSettings = Pick<

@@ -7,7 +7,7 @@ import { startCloud, type RunningCloud } from '../../bin/commands/cloud.ts'
 import { newLog } from '../../host/log.ts'
 import { readOptions } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import { CLOUD_OPTIONS } from '../../host/settings.ts'
+import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
 
 /**
  * Starts a cloud like `untag cloud`, but without a rate limit. The cloud uses SQLite in the folder `data`, or the

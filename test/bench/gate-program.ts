@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { realPlatform } from '../../host/platform.ts'
 import { openItemFile } from '../../edge-agent/items/item-file.ts'
-import { openReplica } from '../../edge-agent/items/replica.ts'
+import { Replica } from '../../edge-agent/items/replica.ts'
 import { openDeviceJournal } from '../../edge-agent/devices/device-journal.ts'
-import { openGates } from '../../edge-agent/lanes/gate/gates.ts'
+import { Gates } from '../../edge-agent/lanes/gate/gates.ts'
 import { openLedger } from '../../edge-agent/ledger/ledger.ts'
 import { GatePolicy, DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import { answerBench } from './child.ts'
@@ -49,14 +49,14 @@ const disk = openItemFile(join(folder, 'items.db'), (error) => {
 // Stores an empty list of stationary tags for each gate, because a gate without a stored list first learns which tags
 // are stationary.
 for (let gate = 0; gate < 64; gate++) disk.saveStationaryTags(`gate-${gate}`, [])
-const replica = openReplica({ disk, platform, log })
+const replica = new Replica({ disk, platform, log })
 const alarms = new Map<string, bigint>()
 // Every item causes its own alarm, so that each decision is measured.
 const policy = {
   ...DEFAULT_POLICY,
   gate: GatePolicy.parse({ bulk: { tags: 100, seconds: 1 }, replenishment: { tags: 0 } }),
 }
-const gates = openGates({
+const gates = new Gates({
   claimExit: () => Promise.resolve('refused'),
   platform,
   items: replica,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../bin/command-table.ts'
 import { COMMAND_GROUPS } from '../../bin/command-help.ts'
 import { readOptions } from '../../host/options.ts'
-import { CLOUD_OPTIONS } from '../../host/settings.ts'
+import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
 import { runCommand } from '../support/commands.ts'
 
 describe('the help of the command line', () => {

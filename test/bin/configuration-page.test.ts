@@ -3,12 +3,17 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../scripts/generate/configuration-page.ts'
 import type { Options } from '../../host/options.ts'
-import * as settings from '../../host/settings.ts'
+import * as cloud from '../../host/settings/cloud.ts'
+import * as data from '../../host/settings/cloud-data.ts'
+import * as edge from '../../host/settings/edge.ts'
+import * as tools from '../../host/settings/tools.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
 const page = readFileSync(join(ROOT, 'docs/reference/configuration.md'), 'utf8')
-const declared = Object.entries(settings).filter(([name]) => name.endsWith('_OPTIONS')) as [string, Options][]
+const declared = Object.entries({ ...cloud, ...data, ...edge, ...tools }).filter(([name]) =>
+  name.endsWith('_OPTIONS'),
+) as [string, Options][]
 
 describe('the pages about configuration', () => {
   it('have the options of every command', () => {
@@ -20,12 +25,12 @@ describe('the pages about configuration', () => {
   })
 
   it('have only options that a command reads', () => {
-    const readers = readSources(['bin', 'host']).filter(({ path }) => path !== 'host/settings.ts')
+    const readers = readSources(['bin', 'host']).filter(({ path }) => !path.startsWith('host/settings/'))
     const isRead = (key: string) => readers.some(({ code }) => new RegExp(`\\b${key}\\b`).test(code))
     const unread = declared.flatMap(([name, options]) =>
       Object.keys(options).flatMap((key) => (isRead(key) ? [] : [`${key} of ${name}`])),
     )
-    expect(unread, 'use these settings in bin/ or host/, or remove them from host/settings.ts').toEqual([])
+    expect(unread, 'use these settings in bin/ or host/, or remove them from host/settings').toEqual([])
   })
 
   it('name each option and each environment variable of a command once', () => {

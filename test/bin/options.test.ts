@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { describeOptions, readOptions } from '../../host/options.ts'
-import { CLOUD_OPTIONS } from '../../host/settings.ts'
+import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 describe('a secret setting', () => {

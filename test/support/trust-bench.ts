@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { openItemFile } from '../../edge-agent/items/item-file.ts'
-import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
+import { Replica } from '../../edge-agent/items/replica.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/time/clock.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
-import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
+import { Trust } from '../../edge-agent/trust/trust.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import {
@@ -98,8 +98,8 @@ export function trustBench(): TrustBench {
       onFailure,
     })
     const clock = openAgentClock(ledger, world.clock)
-    const items = openReplica({ disk: openItemFile(join(folder, 'items.db'), onFailure), platform: world, log })
-    now = { folder, world, ledger, clock, items, trust: openTrust(who, ledger, clock, items) }
+    const items = new Replica({ disk: openItemFile(join(folder, 'items.db'), onFailure), platform: world, log })
+    now = { folder, world, ledger, clock, items, trust: new Trust(who, ledger, clock, items) }
   }
 
   function close(): void {

@@ -8,16 +8,14 @@ const LIGHT = `
   --ok: #0d6240; --ok-soft: #dff2e8; --warn: #784700; --warn-soft: #fdefd3; --info: #1d4f91; --info-soft: #e3edfb;
   --alarm: #a61022; --alarm-soft: #fde7e9; --on-alarm: #ffffff;
   --test: #ffc83d; --on-test: #241a00; --shadow: 0 1px 2px rgb(16 42 49 / .06), 0 2px 10px rgb(16 42 49 / .05);
-  --shadow-high: 0 10px 34px rgb(16 42 49 / .24);
-  --chart-1: #0b5f66; --chart-2: #7a9bd8; --chart-3: #c9923a; --chart-4: #8a7bb5;`
+  --shadow-high: 0 10px 34px rgb(16 42 49 / .24);`
 
 const DARK = `
   --ink: #e6edf0; --ink-soft: #a3b4bd; --paper: #0e1518; --surface: #162024; --raised: #1f2c31; --line: #2c3b41; --field-line: #738891;
   --accent: #6fcdd2; --accent-hover: #93dde1; --on-accent: #05282b; --accent-soft: #16393d; --side: #0a1114; --side-ink: #cbd9dd; --side-soft: #8ea4ab; --side-on: #1b3036;
   --ok: #7ad9aa; --ok-soft: #123226; --warn: #f5c170; --warn-soft: #38290f; --info: #9dc2f7; --info-soft: #17294a;
   --alarm: #ff8e98; --alarm-soft: #421218; --on-alarm: #3a0008;
-  --test: #ffc83d; --on-test: #241a00; --shadow: 0 1px 2px rgb(0 0 0 / .4); --shadow-high: 0 10px 34px rgb(0 0 0 / .6);
-  --chart-1: #6fcdd2; --chart-2: #8fb0ee; --chart-3: #e3b15f; --chart-4: #b4a6e0;`
+  --test: #ffc83d; --on-test: #241a00; --shadow: 0 1px 2px rgb(0 0 0 / .4); --shadow-high: 0 10px 34px rgb(0 0 0 / .6);`
 
 /** Type scale (1.2): small, text, large, heading 2, heading 1, figure. */
 const TOKENS = `
@@ -163,7 +161,6 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .row:empty { display: none }
 details > summary { min-height: var(--touch); padding: .6rem 0; color: var(--ink-soft); cursor: pointer }
 .confirm h2 { padding: var(--gap-2) var(--gap-2) 0 } .confirm p { padding: var(--gap-2); color: var(--ink-soft) } .confirm form { display: grid; gap: var(--gap-4); padding: var(--gap-2) } .confirm > .button.wide { width: calc(100% - 2 * var(--gap-2)); margin: 0 var(--gap-2) var(--gap-2) }
-.chart { width: 100%; height: auto; display: block } .chart text { fill: var(--ink-soft); font: 11px var(--font); font-variant-numeric: tabular-nums } .chart .grid-line { stroke: var(--line) } .chart .bar { fill: var(--chart-1) } .chart .line { fill: none; stroke: var(--chart-1); stroke-width: 2; stroke-linejoin: round } .chart .area { fill: var(--chart-1); opacity: .12 } .spark { width: 6rem; height: 1.75rem } figure figcaption { margin-bottom: var(--gap-2); font-weight: 600 }
 `
 
 /** Elements without a class. */

@@ -20,48 +20,6 @@ import { rotateKey, type Rotation } from './rotate-key.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { readSigningKeys } from './signing-keys.ts'
 
-/**
- * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. The key set lists the tenant's
- * keys for tokens and receipts, and the keys of the installation for policies and freshness.
- *
- * Each process caches keys. A process reloads the keys after any process has changed one.
- */
-export interface Authority {
-  readonly clock: SigningClock
-  readonly sealer: Sealer
-  /** Public root key, base64url. */
-  readonly rootX: string
-  /** Thumbprint of the root key (RFC 7638), 32 bytes. */
-  readonly rootThumbprint: Uint8Array
-  /** Signs the policies of all stores. */
-  readonly policySigner: Signer
-  /** Signs freshness, deny lists, items, acknowledgements and commands for all stores. */
-  readonly freshnessSigner: Signer
-  /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
-  readonly timeEpoch: number
-  /** Epoch of policy versions, raised by a restore and when a policy or freshness key is revoked. */
-  readonly documentEpoch: number
-  /** 1 at first; after a restore, the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
-  readonly cloudGeneration: number
-  readonly restoredMs: number
-  /** Reloads keys if any process changed them. Returns the number of the last change. */
-  refresh(): Promise<number>
-  /** Retires and replaces keys that are due, and renews key sets before they expire. */
-  advance(db: Db): Promise<void>
-  /** Rotates or revokes a signing key. Takes effect with the commit. */
-  rotate(db: Db, rotation: Rotation): Promise<string>
-  /** Loads the tenant's keys; creates missing keys and the key set. */
-  ready(tenant: Tenant, generation?: number): Promise<TenantKeys>
-  /** Returns the tenant's keys. If they are not cached, loads them within this transaction. */
-  readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
-  /** Returns the tenant's cached keys. Call `ready` before. */
-  keysOf(tenant: Tenant): TenantKeys
-  /** Password of this agent at an outside broker. It changes when `untag reseal` changes the sealing key. */
-  brokerPassword(agentId: string): string
-  /** Stores the latest signed time (ms), so that the cloud detects a slow clock at the next start. */
-  storeLastSigned(db: Db, ms: number): Promise<void>
-}
-
 /** Maximum number of tenants in the cache. Above this number, the cache drops the least recently used tenant. */
 const TENANTS_LIMIT = 10_000
 
@@ -84,7 +42,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   })
   // Stores the time before the first signature, so that the next start detects a clock that is behind.
   if (clock.untrustedReason() === null) await database.write((db) => storeLastSigned(db, platform.clock.wall()))
-  return new CachedKeys({ database, files, loader, sealer: seal, clock }, shared)
+  return new Authority({ database, files, loader, sealer: seal, clock }, shared)
 }
 
 interface AuthorityParts {
@@ -95,13 +53,22 @@ interface AuthorityParts {
   clock: SigningClock
 }
 
-/** The keys that this process has cached. */
-class CachedKeys implements Authority {
+/**
+ * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. The key set lists the tenant's
+ * keys for tokens and receipts, and the keys of the installation for policies and freshness.
+ *
+ * Each process caches keys. A process reloads the keys after any process has changed one.
+ */
+export class Authority {
   readonly clock: SigningClock
   readonly sealer: Sealer
+  /** Public root key, base64url. */
   readonly rootX: string
+  /** Thumbprint of the root key (RFC 7638), 32 bytes. */
   readonly rootThumbprint: Uint8Array
+  /** Stores the latest signed time (ms), so that the cloud detects a slow clock at the next start. */
   readonly storeLastSigned = storeLastSigned
+  /** Password of this agent at an outside broker. It changes when `untag reseal` changes the sealing key. */
   readonly brokerPassword: (agentId: string) => string
   readonly #database: Database
   readonly #loader: KeyLoader
@@ -121,22 +88,27 @@ class CachedKeys implements Authority {
     this.#shared = shared
   }
 
+  /** Signs the policies of all stores. */
   get policySigner(): Signer {
     return this.#shared.policy
   }
 
+  /** Signs freshness, deny lists, items, acknowledgements and commands for all stores. */
   get freshnessSigner(): Signer {
     return this.#shared.freshness
   }
 
+  /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   get timeEpoch(): number {
     return this.#shared.counters.timeEpoch
   }
 
+  /** Epoch of policy versions, raised by a restore and when a policy or freshness key is revoked. */
   get documentEpoch(): number {
     return this.#shared.counters.documentEpoch
   }
 
+  /** 1 at first; after a restore, the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
   get cloudGeneration(): number {
     return this.#shared.counters.cloudGeneration
   }
@@ -145,20 +117,24 @@ class CachedKeys implements Authority {
     return this.#shared.counters.restoredMs
   }
 
+  /** Reloads keys if any process changed them. Returns the number of the last change. */
   async refresh(): Promise<number> {
     if ((await readKeyGeneration(this.#database.reads)) !== this.#shared.counters.generation)
       this.#use(await this.#database.write((db) => this.#loader.loadShared(db)))
     return this.#shared.counters.generation
   }
 
+  /** Retires and replaces keys that are due, and renews key sets before they expire. */
   advance(db: Db): Promise<void> {
     return this.#loader.advance(db)
   }
 
+  /** Rotates or revokes a signing key. Takes effect with the commit. */
   rotate(db: Db, rotation: Rotation): Promise<string> {
     return rotateKey(db, rotation, this.#loader.maker())
   }
 
+  /** Loads the tenant's keys; creates missing keys and the key set. */
   async ready(tenant: Tenant, generation?: number): Promise<TenantKeys> {
     const needed = generation ?? (await readKeyGeneration(this.#database.reads))
     for (let tries = 0; ; tries++) {
@@ -181,10 +157,12 @@ class CachedKeys implements Authority {
   }
 
   // Does not cache loaded keys: this transaction may have created the keys, and the transaction has not committed yet.
+  /** Returns the tenant's keys. If they are not cached, loads them within this transaction. */
   async readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys> {
     return this.#tenants.get(tenant)?.keys ?? (await this.#loader.load(db, tenant)).keys
   }
 
+  /** Returns the tenant's cached keys. Call `ready` before. */
   keysOf(tenant: Tenant): TenantKeys {
     const known = this.#tenants.get(tenant)
     assert(known, `the keys of ${tenant} are not cached: call ready() before`)

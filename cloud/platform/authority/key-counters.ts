@@ -1,4 +1,5 @@
 import type { Db } from '../persistence/database.ts'
+import { readValue, writeValue } from '../persistence/installation.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import { Failure } from '../foundation/failure.ts'
@@ -74,18 +75,13 @@ const NAME = 'last_signed_ms'
 
 /** Stores a signed time, ms. */
 export async function storeLastSigned(db: Db, ms: number): Promise<void> {
-  const value = String(ms)
-  await db
-    .insertInto('installation')
-    .values({ name: NAME, value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
+  await writeValue(db, NAME, String(ms))
 }
 
 /** Latest signed time, ms. */
 export async function readLastSigned(db: Db): Promise<number | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
-  return row && Number(row.value)
+  const value = await readValue(db, NAME)
+  return value === undefined ? undefined : Number(value)
 }
 
 /**
@@ -195,10 +191,5 @@ async function raise(db: Db, name: keyof KeyCounters): Promise<void> {
 
 /** Sets a counter. The number must not be lower than the stored one. */
 export async function writeKeyCounter(db: Db, name: keyof KeyCounters, number: number): Promise<void> {
-  const value = String(number)
-  await db
-    .insertInto('installation')
-    .values({ name: NAMES[name], value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
+  await writeValue(db, NAMES[name], String(number))
 }

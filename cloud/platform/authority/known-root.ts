@@ -1,6 +1,7 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { claimedKeyId } from '../../../policy/documents/signed-document.ts'
 import type { Db } from '../persistence/database.ts'
+import { readValue, writeValue } from '../persistence/installation.ts'
 import { raiseKeySetEpoch } from './key-counters.ts'
 
 /** The root key of this database. Agents trust only the root that they were enrolled with. */
@@ -12,7 +13,7 @@ const ROOT = 'root_kid'
  */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
   assertRoot(await readRoot(db), kid)
-  await writeRoot(db, kid)
+  await writeValue(db, ROOT, kid)
 }
 
 /** Throws if agents trust another root key. `known` is undefined before the first start. */
@@ -26,24 +27,15 @@ export function assertRoot(known: string | undefined, kid: string): void {
 
 /** kid of the root key; undefined before the first start. */
 export async function readRoot(db: Db): Promise<string | undefined> {
-  const stored = await db.selectFrom('installation').select('value').where('name', '=', ROOT).executeTakeFirst()
-  return stored?.value ?? signerOfKeySets(db)
+  return (await readValue(db, ROOT)) ?? signerOfKeySets(db)
 }
 
 /**
  * Changes the root and signs every key set again in a new epoch. Agents trust the new root key only after re-enrolment.
  */
 export async function changeRoot(db: Db, kid: string): Promise<void> {
-  await writeRoot(db, kid)
+  await writeValue(db, ROOT, kid)
   await raiseKeySetEpoch(db)
-}
-
-async function writeRoot(db: Db, value: string): Promise<void> {
-  await db
-    .insertInto('installation')
-    .values({ name: ROOT, value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
 }
 
 /** Reads the kid of the root from a key set, for databases that have not stored the root yet. */

@@ -20,28 +20,6 @@ interface Done {
   value: unknown
 }
 
-interface GroupCommit {
-  /** Runs `work` in a savepoint; resolves after the commit that includes it. Holders, such as accounts, take turns. */
-  run<T>(work: () => Promise<T>, holder?: string): Promise<T>
-  /** Resolves when the queue is empty. */
-  drain(): Promise<void>
-}
-
-/**
- * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
- * their work. Each transaction has a savepoint, so that a failed one does not roll back the others. The promise of a
- * transaction resolves after the commit. `onBegin` runs before each transaction, in commit order. Between two commits
- * the process handles what arrived meanwhile. After an I/O error the content of the disk is unknown, so the writer
- * rejects all later transactions.
- */
-export function groupCommit(
-  db: Connection,
-  onFailure: (failure: StorageFailure) => void,
-  { onBegin = () => undefined, clock }: GroupOptions,
-): GroupCommit {
-  return new Writer(db, onFailure, onBegin, clock)
-}
-
 interface GroupOptions {
   readonly onBegin?: () => void
   readonly clock: Pick<Clock, 'elapsed'>
@@ -58,7 +36,14 @@ function statementsOf(db: Connection) {
   }
 }
 
-class Writer implements GroupCommit {
+/**
+ * The single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
+ * their work. Each transaction has a savepoint, so that a failed one does not roll back the others. The promise of a
+ * transaction resolves after the commit. `onBegin` runs before each transaction, in commit order. Between two commits
+ * the process handles what arrived meanwhile. After an I/O error the content of the disk is unknown, so the writer
+ * rejects all later transactions.
+ */
+export class GroupCommit {
   readonly #db: Connection
   readonly #onFailure: (failure: StorageFailure) => void
   readonly #onBegin: () => void
@@ -71,8 +56,7 @@ class Writer implements GroupCommit {
   constructor(
     db: Connection,
     onFailure: (failure: StorageFailure) => void,
-    onBegin: () => void,
-    clock: Pick<Clock, 'elapsed'>,
+    { onBegin = () => undefined, clock }: GroupOptions,
   ) {
     this.#db = db
     this.#clock = clock
@@ -81,6 +65,7 @@ class Writer implements GroupCommit {
     this.#statements = statementsOf(db)
   }
 
+  /** Runs `work` in a savepoint; resolves after the commit that includes it. Holders, such as accounts, take turns. */
   run<T>(work: () => Promise<T>, holder = ''): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise<T>((resolve, reject) => {
@@ -89,6 +74,7 @@ class Writer implements GroupCommit {
     })
   }
 
+  /** Resolves when the queue is empty. */
   async drain(): Promise<void> {
     while (this.#running) await this.#running
   }

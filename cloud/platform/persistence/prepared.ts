@@ -66,6 +66,23 @@ export function prepared<P extends object, R>(
   }
 }
 
+/** Like `prepared`, for a query whose parameters follow each other instead of having names. */
+export function preparedRows<A extends readonly unknown[], R>(
+  build: (db: Db, ...parameters: A) => Compilable<R>,
+): (db: Db, ...parameters: A) => Promise<R[]> {
+  const places = Array.from({ length: build.length - 1 }, (_, n) => n)
+  const run = prepared<A, R>((db, parameters) => build(db, ...(places.map((n) => parameters[n]) as unknown as A)))
+  return (db, ...parameters) => run(db, parameters)
+}
+
+/** Like `preparedRows`, for a query that has at most one row, or of which only the first row counts. */
+export function preparedRow<A extends readonly unknown[], R>(
+  build: (db: Db, ...parameters: A) => Compilable<R>,
+): (db: Db, ...parameters: A) => Promise<R | undefined> {
+  const rows = preparedRows(build)
+  return async (db, ...parameters) => (await rows(db, ...parameters))[0]
+}
+
 /**
  * Copies these parameters into an object for `values(…)`. `{ ...parameters }` does not work, because while a query is
  * compiled the parameters have no properties of their own.

@@ -22,7 +22,7 @@ import {
   type OnStorageState,
 } from './database.ts'
 import { kyselyOver, type Engine, fairTurns } from './direct-executor.ts'
-import { groupCommit } from './group-commit.ts'
+import { GroupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'
 import { raisePositions } from './positions.ts'
@@ -66,7 +66,7 @@ export async function openSqlite(
   const { tx, runWhole } = transactionsOn(writing)
   const transactions = numberTransactions(writing)
   const note = stateReporter(onState)
-  const groups = groupCommit(writing, onFailure, { onBegin: transactions.begin, clock })
+  const groups = new GroupCommit(writing, onFailure, { onBegin: transactions.begin, clock })
   const listings = numberListings(writing)
   const dataVersion = writing.prepare('PRAGMA data_version').pluck()
   let knownVersion: unknown

@@ -1,16 +1,11 @@
 import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
+import { preparedRow } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
-const byId = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('store').selectAll().where('store_id', '=', p.storeId),
-)
-
 /** Finds a store of any tenant. */
-export async function findStore(db: Db, storeId: string): Promise<StoreRow | undefined> {
-  const [row] = await byId(db, { storeId })
-  return row
-}
+export const findStore = preparedRow((db, storeId: string) =>
+  db.selectFrom('store').selectAll().where('store_id', '=', storeId),
+)
 
 /** Stores of a tenant sorted by id, which is the order of creation. */
 export function listStores(db: Db, tenant: string, limit: number): Promise<StoreRow[]> {

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import type { CloudConfig } from '../foundation/config.ts'
 import { originOf } from '../foundation/config.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import { readValue, writeValue } from '../persistence/installation.ts'
 
 const NAME = 'console_url'
 
@@ -34,19 +35,12 @@ export function passkeySiteOf(config: Pick<CloudConfig, 'baseUrl'>): PasskeySite
 export async function storeConsoleUrl(database: Database, config: CloudConfig): Promise<void> {
   const value = consoleUrlOf(config)
   if ((await readConsoleUrl(database.reads)) === value) return
-  await database.write(async (db) => {
-    await db
-      .insertInto('installation')
-      .values({ name: NAME, value })
-      .onConflict((c) => c.column('name').doUpdateSet({ value }))
-      .execute()
-  })
+  await database.write((db) => writeValue(db, NAME, value))
 }
 
 /** Address of the console; undefined if no cloud has used this database. */
-export async function readConsoleUrl(db: Db): Promise<string | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
-  return row?.value
+export function readConsoleUrl(db: Db): Promise<string | undefined> {
+  return readValue(db, NAME)
 }
 
 /** Address of the page that accepts an invitation. */

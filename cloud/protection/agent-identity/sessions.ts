@@ -3,7 +3,7 @@ import type { Randomness } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../../platform/authority/key-counters.ts'
 import type { AgentCaller, Mode, Tenant, Package } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedRow } from '../../platform/persistence/prepared.ts'
 import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
 
 /**
@@ -134,15 +134,10 @@ export function agentCaller(
   }
 }
 
-const agentById = prepared((db, p: { agentId: string }) =>
-  db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId),
-)
-
 /** Agent with this id, of any tenant. */
-export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
-  const [row] = await agentById(db, { agentId })
-  return row
-}
+export const findAgent = preparedRow((db, agentId: string) =>
+  db.selectFrom('agent').selectAll().where('agent_id', '=', agentId),
+)
 
 /** Ends every login of the agent, so that the agent must log in again. */
 export async function endLogins(db: Db, agentId: string): Promise<void> {

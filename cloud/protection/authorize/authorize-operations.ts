@@ -91,7 +91,7 @@ async function verifyPurchase(call: Call, input: PurchaseRequest) {
       ...traceAndWarnings(context, undefined, false),
     }
   }
-  return { ...common, ...(await authorizeDevice(call, context, input, purchase, openNow, expired)) }
+  return { ...common, ...(await answerDevice(call, context, input, purchase, openNow, expired)) }
 }
 
 /** True if a recall stops every unit that is still to be released. */
@@ -115,7 +115,7 @@ async function areAllRecalled(
   })
 }
 
-async function authorizeDevice(
+async function answerDevice(
   call: Call,
   context: RequestContext,
   input: PurchaseRequest,

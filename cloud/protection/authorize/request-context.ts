@@ -10,7 +10,7 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { mayOperate } from '../operators/store-keys.ts'
-import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
+import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 
 /** Optional device metadata of a request (specification). */
 export const DeviceMetadata = {

@@ -11,11 +11,11 @@ import { cursorField, pageLimits } from '../../platform/operations/paging.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
-import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
+import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 import { adoptDevice, setDeviceAgent } from './move-device.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
-import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
+import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
 
 /**
  * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to

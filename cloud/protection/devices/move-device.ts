@@ -3,11 +3,11 @@ import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { updateAuthorization, outstandingOf } from '../leases/authorizations.ts'
-import { listDevices } from '../store-documents/device-queries.ts'
+import { listDevices } from '../store-facts/device-queries.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { beginHomeMove, storeFormerHome } from '../receipt-home/home-move.ts'
-import { policyOf } from '../store-documents/parsed-policy.ts'
+import { policyOf } from '../store-facts/parsed-policy.ts'
 
 /**
  * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another

@@ -9,7 +9,7 @@ import { iso, Success, Id, scanned, text } from '../../platform/operations/field
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { changedRows } from '../../platform/persistence/database.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { findDevice } from '../store-documents/device-queries.ts'
+import { findDevice } from '../store-facts/device-queries.ts'
 import { addDevice, Device, toDevice } from './device-operations.ts'
 
 /**

@@ -8,10 +8,10 @@ import { operation } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
-import { deviceFacts, deviceWorkflow } from '../store-documents/device-queries.ts'
+import { deviceFacts, deviceWorkflow } from '../store-facts/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
-import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
+import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */

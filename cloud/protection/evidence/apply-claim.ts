@@ -1,7 +1,7 @@
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { ItemStatus, RightClass } from '../../../policy/vocabulary.ts'
-import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, findUnit } from '../../shop/purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { findItem, readItem, updateItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
@@ -72,12 +72,7 @@ async function bindItem(
 ): Promise<void> {
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
-  const unit = await db
-    .selectFrom('purchase_unit')
-    .selectAll()
-    .where('line_id', '=', key.lineId)
-    .where('unit_no', '=', key.unitNo)
-    .executeTakeFirst()
+  const unit = await findUnit(db, key.lineId, key.unitNo)
   if (!unit || (unit.bound === 1 && unit.item_id === itemId)) return
   const item = await readItem(db, itemId)
   if (unit.bound === 1 || item.item_status !== 'sellable') {
@@ -185,27 +180,15 @@ async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, c
     await raiseForeignEvidence(scope, source, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
+  const used = exceptionOf(source, claim, claim.redemptionId)
+  const { purchase_id: purchaseId, receipt_exp: expiryS } = purchase
   if (purchase.status === 'CANCELLED') {
-    await raise(
-      scope,
-      source,
-      'redeemed_after_revocation',
-      claim.redemptionId,
-      'goods of a cancelled purchase were released',
-      claim,
-      purchase.purchase_id,
-    )
+    const detail = 'goods of a cancelled purchase were released'
+    await raiseException(scope, { ...used, purchaseId, kind: 'redeemed_after_revocation', detail })
   }
-  if (purchase.receipt_exp !== null && source.atMs > purchase.receipt_exp * 1_000) {
-    await raise(
-      scope,
-      source,
-      'late_redeem',
-      claim.redemptionId,
-      'a receipt was used after it expired',
-      claim,
-      purchase.purchase_id,
-    )
+  if (expiryS !== null && source.atMs > expiryS * 1_000) {
+    const detail = 'a receipt was used after it expired'
+    await raiseException(scope, { ...used, purchaseId, kind: 'late_redeem', detail })
   }
   return useReceiptUnits(scope, source, claim, purchase, claim.ordinals)
 }
@@ -235,7 +218,8 @@ async function applyItemClaim(scope: EvidenceScope, source: EvidenceSource, clai
   if (!added) return false
   if (added.length === 0) return true
   if (!key) {
-    await raise(scope, source, 'released_after_refund', itemId, 'an item was released after it had come back', claim)
+    const detail = 'an item was released after it had come back'
+    await raiseException(scope, { ...exceptionOf(source, claim, itemId), kind: 'released_after_refund', detail })
     return true
   }
   const used = await useUnits(scope, source, claim, added)
@@ -352,21 +336,6 @@ function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): Foreign
   return { kind, about: nonce, detail, deviceId }
 }
 
-async function raise(
-  scope: EvidenceScope,
-  source: EvidenceSource,
-  kind: string,
-  subject: string,
-  detail: string,
-  claim: Claim,
-  purchaseId?: string,
-): Promise<void> {
-  await raiseException(scope, {
-    storeId: source.storeId,
-    kind,
-    subject,
-    detail,
-    deviceId: claim.deviceId,
-    purchaseId: purchaseId === '' ? undefined : purchaseId,
-  })
+function exceptionOf({ storeId }: EvidenceSource, { deviceId }: Claim, subject: string) {
+  return { storeId, subject, deviceId }
 }

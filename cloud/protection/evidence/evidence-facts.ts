@@ -7,7 +7,7 @@ import type { ProductRecallRow } from '../../platform/persistence/tables/protect
 import { allRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { findDevice } from '../store-documents/device-queries.ts'
+import { findDevice } from '../store-facts/device-queries.ts'
 import { findHomeIn } from '../receipt-home/home-move.ts'
 
 export type ReceiptPurchase = Pick<

@@ -7,7 +7,7 @@ import {
 import { invalid } from '../../platform/foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
@@ -161,23 +161,19 @@ export async function itemsWith(
   }
 }
 
-const boundTo = prepared((db, p: { lineId: string }) =>
+/** Items that a paid line is bound to. */
+export const itemsOfLine = preparedRows((db, lineId: string) =>
   db
     .selectFrom('purchase_unit as u')
     .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
     .selectAll('i')
-    .where('u.line_id', '=', p.lineId)
+    .where('u.line_id', '=', lineId)
     // Leaves out an item that was returned and sold again. Such an item belongs to another line, but its former unit
     // still names the item.
     .whereRef('i.line_id', '=', 'u.line_id')
     .whereRef('i.unit_no', '=', 'u.unit_no')
     .orderBy('u.unit_no'),
 )
-
-/** Items that a paid line is bound to. */
-export function itemsOfLine(db: Db, lineId: string): Promise<ProtectedItemRow[]> {
-  return boundTo(db, { lineId })
-}
 
 /** Reads an item that must exist. */
 export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {

@@ -3,7 +3,7 @@ import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 
@@ -83,22 +83,14 @@ export function recallsOf(
   return productId ? ofProduct(db, { tenant, productId, atMs: pastMs ?? NOW }) : Promise.resolve([])
 }
 
-const ofTenant = prepared((db, p: { tenant: string }) =>
-  db.selectFrom('product_recall').selectAll().where('tenant', '=', p.tenant).where('ended_ms', 'is', null),
+/** Active recalls of an account. */
+export const activeRecalls = preparedRows((db, tenant: string) =>
+  db.selectFrom('product_recall').selectAll().where('tenant', '=', tenant).where('ended_ms', 'is', null),
 )
 
-/** Active recalls of an account. */
-export function activeRecalls(db: Db, tenant: string): Promise<ProductRecallRow[]> {
-  return ofTenant(db, { tenant })
-}
-
 /** Recalls of an account, also ended ones. */
-export function allRecalls(db: Db, tenant: string): Promise<ProductRecallRow[]> {
-  return ofEver(db, { tenant })
-}
-
-const ofEver = prepared((db, p: { tenant: string }) =>
-  db.selectFrom('product_recall').selectAll().where('tenant', '=', p.tenant),
+export const allRecalls = preparedRows((db, tenant: string) =>
+  db.selectFrom('product_recall').selectAll().where('tenant', '=', tenant),
 )
 
 /**

@@ -5,7 +5,7 @@ import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/v
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks, fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   AuthorizationUnitRow,
@@ -69,15 +69,6 @@ interface Grant {
   scanSource: ScanSource | undefined
 }
 
-const authorizationByNonce = prepared((db, p: { nonce: string }) =>
-  db.selectFrom('protection_authorization').selectAll().where('nonce', '=', p.nonce),
-)
-const unitsByNonce = prepared((db, p: { nonce: string }) =>
-  db.selectFrom('authorization_unit').selectAll().where('nonce', '=', p.nonce).orderBy('ordinal'),
-)
-const redemptionsByNonce = prepared((db, p: { nonce: string }) =>
-  db.selectFrom('redemption').selectAll().where('nonce', '=', p.nonce).orderBy('at_ms').orderBy('redemption_id'),
-)
 const ledgerOfAgent = prepared((db, p: { agentId: string }) =>
   db
     .selectFrom('agent')
@@ -123,20 +114,19 @@ const insertUnits = preparedInsert((db, rows: readonly AuthorizationUnitRow[]) =
 )
 
 /** Authorization with this nonce, of any tenant. */
-export async function findAuthorization(db: Db, nonce: string): Promise<ProtectionAuthorizationRow | undefined> {
-  const [row] = await authorizationByNonce(db, { nonce })
-  return row
-}
+export const findAuthorization = preparedRow((db, nonce: string) =>
+  db.selectFrom('protection_authorization').selectAll().where('nonce', '=', nonce),
+)
 
 /** Units that the authorization covers, in the order of its steps. */
-export function unitsOfAuthorization(db: Db, nonce: string): Promise<AuthorizationUnitRow[]> {
-  return unitsByNonce(db, { nonce })
-}
+export const unitsOfAuthorization = preparedRows((db, nonce: string) =>
+  db.selectFrom('authorization_unit').selectAll().where('nonce', '=', nonce).orderBy('ordinal'),
+)
 
 /** Redemptions of an authorization, oldest first. */
-export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
-  return redemptionsByNonce(db, { nonce })
-}
+export const redemptionsOf = preparedRows((db, nonce: string) =>
+  db.selectFrom('redemption').selectAll().where('nonce', '=', nonce).orderBy('at_ms').orderBy('redemption_id'),
+)
 
 /**
  * Stores a new authorization. Leases the units to the device until the authorization expires, plus `LEASE_GUARD_MS`.

@@ -6,7 +6,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, hasAgents, receiptOrdinals } from '../rights/deny-list.ts'
-import { policyOf } from '../store-documents/parsed-policy.ts'
+import { policyOf } from '../store-facts/parsed-policy.ts'
 import { sql } from 'kysely'
 import { prepared } from '../../platform/persistence/prepared.ts'
 

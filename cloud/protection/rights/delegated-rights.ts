@@ -1,5 +1,5 @@
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
@@ -67,13 +67,6 @@ const setState = prepared((db, p: Pick<DelegatedRightRow, DelegatedRightKey> & {
     .where('state', '<>', 'failed')
     .returning(['purchase_id', 'line_id']),
 )
-const byRedemption = prepared((db, p: { redemptionId: string; storeId: string }) =>
-  db
-    .selectFrom('delegated_right')
-    .selectAll()
-    .where('redemption_id', '=', p.redemptionId)
-    .where('store_id', '=', p.storeId),
-)
 /** Delegated rights without a redemption and without the outcome `failed`. */
 const unresolved = preparedForMany((db, lineIds, p: { rightClass: string }) =>
   db
@@ -100,9 +93,13 @@ export async function storeDelegated(db: Db, delegated: DelegatedRight): Promise
 }
 
 /** Rights that receipt homes of this store delegated under this redemption id. */
-export async function findDelegated(db: Db, redemptionId: string, storeId: string): Promise<DelegatedRightRow[]> {
-  return byRedemption(db, { redemptionId, storeId })
-}
+export const findDelegated = preparedRows((db, redemptionId: string, storeId: string) =>
+  db
+    .selectFrom('delegated_right')
+    .selectAll()
+    .where('redemption_id', '=', redemptionId)
+    .where('store_id', '=', storeId),
+)
 
 /** Stores the reported outcome. `failed` is final. */
 export async function storeDelegationReturned(

@@ -1,7 +1,7 @@
 import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
@@ -51,16 +51,6 @@ export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKe
   return ofUnit(db, { lineId, unitNo, rightClass })
 }
 
-const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
-  db
-    .selectFrom('redemption')
-    .selectAll()
-    .where('redemption_id', '=', p.redemptionId)
-    .where('tenant', '=', p.tenant)
-    .orderBy('nonce')
-    .orderBy('step'),
-)
-
 /** Unused authorizations of a unit, except voided ones, which no agent will use. */
 const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
   db
@@ -102,9 +92,15 @@ export async function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Pr
 }
 
 /** Redemptions with this id in this tenant, one per step. */
-export function findRedemptions(db: Db, tenant: string, redemptionId: string): Promise<RedemptionRow[]> {
-  return byId(db, { redemptionId, tenant })
-}
+export const findRedemptions = preparedRows((db, tenant: string, redemptionId: string) =>
+  db
+    .selectFrom('redemption')
+    .selectAll()
+    .where('redemption_id', '=', redemptionId)
+    .where('tenant', '=', tenant)
+    .orderBy('nonce')
+    .orderBy('step'),
+)
 
 const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionId: string; outcome: string }) =>
   db

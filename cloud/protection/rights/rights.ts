@@ -1,6 +1,6 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks, fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 
@@ -40,13 +40,6 @@ const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: strin
     .selectAll()
     .where('line_id', '=', p.lineId)
     .where('unit_no', '=', p.unitNo)
-    .where('right_class', '=', p.rightClass),
-)
-const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) =>
-  db
-    .selectFrom('unit_right')
-    .selectAll()
-    .where('purchase_id', '=', p.purchaseId)
     .where('right_class', '=', p.rightClass),
 )
 const ofWholePurchase = prepared((db, p: { purchaseId: string }) =>
@@ -135,9 +128,9 @@ export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey)
 }
 
 /** Rights of one class of a purchase's units. */
-export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
-  return ofPurchase(db, { purchaseId, rightClass })
-}
+export const rightsOfPurchase = preparedRows((db, purchaseId: string, rightClass: RightClass) =>
+  db.selectFrom('unit_right').selectAll().where('purchase_id', '=', purchaseId).where('right_class', '=', rightClass),
+)
 
 /** Name of a right in a map. */
 export function rightName({ lineId, unitNo, rightClass }: Omit<UnitKey, 'purchaseId'>): string {

@@ -7,15 +7,15 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import { deviceFacts } from '../store-documents/device-queries.ts'
-import { storeDocumentChanged, policyOf } from '../store-documents/parsed-policy.ts'
+import { deviceFacts } from '../store-facts/device-queries.ts'
+import { storeDocumentChanged, policyOf } from '../store-facts/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { foldText, closestNames } from '../../../policy/fold-text.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { policyClaims } from './store-policy.ts'
+import { policyClaims } from './policy-document.ts'
 
 /** Maximum length of header, signature and dots of a signed document, characters. */
 const ENVELOPE = 512

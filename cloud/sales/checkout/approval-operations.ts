@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { staffOf, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import { decideApproval } from './approval.ts'
+import { settleApproval } from './approval.ts'
 import { beginPayment, emitTestPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/queries.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
@@ -43,7 +43,7 @@ export const approveCheckout = operation({
     const { purchaseId, paymentId } = await work.once(async (call) => {
       const staff = staffOf(call.caller, input.operatorId)
       const { purchase, store } = await purchaseOfCaller(call, purchaseIdOf(input))
-      const approved = await decideApproval(call, purchase, staff, input.approved ?? true)
+      const approved = await settleApproval(call, purchase, staff, input.approved ?? true)
       if (approved.status !== 'CANCELLED') await assertForSale(call.db, purchase)
       call.changed(purchase.purchase_id)
       if (isTest(approved.tenant)) emitTestPayment(call, approved)

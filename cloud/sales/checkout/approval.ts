@@ -10,7 +10,7 @@ import { updatePurchase } from '../../shop/purchases/queries.ts'
 import { sql } from 'kysely'
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { policyOf } from '../../protection/store-documents/parsed-policy.ts'
+import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
 
 /**
  * Each checkout may be selected at random for a spot check. The check is then due until staff approve a basket.
@@ -127,7 +127,7 @@ export function firstState(
 }
 
 /** Records the decision of staff. If staff approve, the payment may start; otherwise the purchase is cancelled. */
-export async function decideApproval(
+export async function settleApproval(
   call: Call,
   purchase: PurchaseRow,
   operatorId: string,

@@ -19,7 +19,7 @@ import {
 import type { TagLists } from '../../protection/items/item-queries.ts'
 import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
 import { revokeTokensOfLocker } from '../../protection/leases/return-units.ts'
-import { deviceFacts, findDevice } from '../../protection/store-documents/device-queries.ts'
+import { deviceFacts, findDevice } from '../../protection/store-facts/device-queries.ts'
 import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
 interface Move extends TagLists {

@@ -21,6 +21,7 @@ import type { Database } from '../../platform/persistence/database.ts'
 import { processPayment } from './process-payment.ts'
 import { applyRefundNotice, changesRefund } from './refund-outcome.ts'
 import { refundPayment } from './refund-payment.ts'
+import { readPurchase } from '../../shop/purchases/queries.ts'
 
 /**
  * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
@@ -44,7 +45,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
     due_ms: null,
     provider_ref: notice.sessionId ?? payment.provider_ref,
   })
-  const purchase = await purchaseOf(call, payment)
+  const purchase = await readPurchase(call.db, payment.purchase_id)
   if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
     await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
   }
@@ -61,7 +62,7 @@ function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
 
 async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
   const { db, nowMs, services } = call
-  const purchase = await purchaseOf(call, payment)
+  const purchase = await readPurchase(call.db, payment.purchase_id)
   const amountCent = notice.amountCent ?? payment.amount_cent
   const isRight =
     amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
@@ -120,10 +121,6 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
     detail: `a payment arrived when the purchase was ${purchase.status}; it is refunded`,
   })
   return true
-}
-
-function purchaseOf({ db }: Call, payment: PaymentRow) {
-  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
 }
 
 /**

@@ -9,7 +9,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { PAYMENT_MS } from '../checkout/approval.ts'
 import { cancelUnpaidPurchase } from '../checkout/cancel-purchase.ts'
-import { updatePurchase } from '../../shop/purchases/queries.ts'
+import { updatePurchase, readPurchase } from '../../shop/purchases/queries.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault, type Session } from './provider.ts'
 import { currentConfig, findPayment, readConfig, updatePayment, findPaymentOfNotice, type Runner } from './queries.ts'
@@ -123,11 +123,7 @@ async function readPayment(
 ): Promise<{ payment: PaymentRow; purchase: PurchaseRow; store: StoreRow }> {
   const payment = await findPayment(db, paymentId)
   assert(payment, `payment ${paymentId} is gone`)
-  const purchase = await db
-    .selectFrom('purchase')
-    .selectAll()
-    .where('purchase_id', '=', payment.purchase_id)
-    .executeTakeFirstOrThrow()
+  const purchase = await readPurchase(db, payment.purchase_id)
   const store = await db
     .selectFrom('store')
     .selectAll()
@@ -174,11 +170,7 @@ async function recordOpened(
   }
   const dueMs = payment.created_ms + CHECK_MINUTES[0] * 60_000
   const opened = await updatePayment(call.db, payment, { state: 'open', provider_ref: sessionId, url, due_ms: dueMs })
-  const purchase = await call.db
-    .selectFrom('purchase')
-    .selectAll()
-    .where('purchase_id', '=', payment.purchase_id)
-    .executeTakeFirstOrThrow()
+  const purchase = await readPurchase(call.db, payment.purchase_id)
   if (purchase.status !== 'CREATED') return undefined
   await updatePurchase(call.db, purchase, { status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
   call.changed(purchase.purchase_id)
@@ -212,11 +204,7 @@ export async function endUnopenedPayment(call: Call, paymentId: string): Promise
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state !== 'asking') return payment
   const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })
-  const purchase = await call.db
-    .selectFrom('purchase')
-    .selectAll()
-    .where('purchase_id', '=', payment.purchase_id)
-    .executeTakeFirstOrThrow()
+  const purchase = await readPurchase(call.db, payment.purchase_id)
   if (purchase.status === 'CREATED')
     await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
   call.changed(payment.purchase_id)

@@ -6,7 +6,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../../protection/records/exceptions.ts'
 import { bookRefund, unbookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { cancelPurchase, restorePurchase } from '../checkout/cancel-purchase.ts'
-import { updatePurchase } from '../../shop/purchases/queries.ts'
+import { updatePurchase, readPurchase } from '../../shop/purchases/queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
 import { countsAgainstTotal, insertRefund, unrefundedCent } from '../../shop/purchases/refunds.ts'
 import type { Movement, RefundNotice } from './provider.ts'
@@ -70,7 +70,7 @@ async function insertOutside(
   amountCent: number,
 ): Promise<RefundRow> {
   const refund = await insertRefund(call, {
-    purchase: await purchaseOf(call, payment),
+    purchase: await readPurchase(call.db, payment.purchase_id),
     payment,
     kind: payment.state === 'paid' && payment.applied === 0 ? 'late' : 'part',
     amountCent,
@@ -128,7 +128,7 @@ export async function bookOutsideRefunds(call: Call, payment: PaymentRow): Promi
     (refund) => refund.outside !== null && refund.state === 'done' && refund.counted === null && refund.kind !== 'late',
   )
   if (due.length === 0) return
-  const purchase = await purchaseOf(call, payment)
+  const purchase = await readPurchase(call.db, payment.purchase_id)
   for (const refund of due) {
     await bookRefund(call, purchase, refund)
     emitRefunded(call, refund, payment.provider)
@@ -148,7 +148,7 @@ export async function outsideCent(call: Call, payment: PaymentRow): Promise<numb
 /** Reverses a refund whose money is back at the merchant: a dispute that was won, a refund that failed. */
 async function cameBack(call: Call, payment: PaymentRow, refund: RefundRow): Promise<true> {
   if (refund.counted !== null) {
-    const purchase = await purchaseOf(call, payment)
+    const purchase = await readPurchase(call.db, payment.purchase_id)
     await unbookRefund(call, purchase, refund)
     if (purchase.status === 'CANCELLED') await undoCancellation(call, purchase)
   }
@@ -233,8 +233,4 @@ function aboutOf(payment: PaymentRow, reference: string) {
 
 function moneyOf(cent: number | null, currency: string | null): string {
   return cent === null ? 'an unknown amount' : `${eurosOf(cent).toFixed(2)} ${currency ?? ''}`.trim()
-}
-
-function purchaseOf({ db }: Call, payment: PaymentRow) {
-  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
 }

@@ -8,7 +8,7 @@ import {
   revokePurchaseRights,
   finishCancellation,
 } from '../checkout/cancel-purchase.ts'
-import { updatePurchase, readUnits } from '../../shop/purchases/queries.ts'
+import { updatePurchase, readUnits, readPurchase } from '../../shop/purchases/queries.ts'
 import type { RefundNotice } from './provider.ts'
 import { findPayment, findRefund } from './queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
@@ -199,7 +199,7 @@ export async function recordRefundDone(
   })
   if (!done) return refund
   call.changed(refund.purchase_id)
-  const purchase = await cancelAfterLateSuccess(call, await purchaseOf(call, refund), refund)
+  const purchase = await cancelAfterLateSuccess(call, await readPurchase(call.db, refund.purchase_id), refund)
   await bookRefund(call, purchase, done)
   if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await updateCancelledPurchase(call, purchase)
   emitRefunded(
@@ -256,7 +256,7 @@ export async function recordRefundFailed(
   })
   if (!failed) return undefined
   call.changed(refund.purchase_id)
-  const purchase = await purchaseOf(call, refund)
+  const purchase = await readPurchase(call.db, refund.purchase_id)
   await unbookRefund(call, purchase, failed)
   if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await recordMissingMoney(call, purchase)
   await raiseException(
@@ -328,8 +328,4 @@ export function changesRefund(refund: RefundRow, state: RefundNotice['state']): 
   const isOpen = refund.state === 'failed' && refund.in_doubt !== DOUBT.none
   if (state === 'done') return refund.state === 'due' || isOpen
   return refund.state !== 'failed' || isOpen
-}
-
-function purchaseOf({ db }: Call, refund: RefundRow) {
-  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', refund.purchase_id).executeTakeFirstOrThrow()
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedRows } from '../../platform/persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { isClaimedByCloud, redemptionsOf } from '../../protection/leases/authorizations.ts'
@@ -10,6 +10,7 @@ import { authorizationsOf, finishCancellation } from '../checkout/cancel-purchas
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../../shop/purchases/refunds.ts'
 import { taskRunner } from './queries.ts'
+import { readPurchase } from '../../shop/purchases/queries.ts'
 
 /** Clock guard, ms: an agent with a slow clock may accept a token for this time after the token's expiry. */
 const GUARD_MS = 60_000
@@ -41,12 +42,12 @@ export async function releaseRefunds(database: Database, services: Services): Pr
  * The query runs every few seconds. The constants of the query are literals, because SQLite prepares a statement again
  * if a parameter might change its plan.
  */
-const waitingPage = prepared((db, p: { after: string }) =>
+const waitingAfter = preparedRows((db, after: string) =>
   db
     .selectFrom('purchase')
     .selectAll()
     .where('refund_status', '=', sql.lit('pending'))
-    .where('purchase_id', '>', p.after)
+    .where('purchase_id', '>', after)
     .where((eb) => {
       const refunds = eb
         .selectFrom('refund')
@@ -59,17 +60,9 @@ const waitingPage = prepared((db, p: { after: string }) =>
     .limit(READ_LIMIT),
 )
 
-function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
-  return waitingPage(db, { after })
-}
-
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
   const { db, nowMs } = call
-  const purchase = await db
-    .selectFrom('purchase')
-    .selectAll()
-    .where('purchase_id', '=', purchaseId)
-    .executeTakeFirstOrThrow()
+  const purchase = await readPurchase(db, purchaseId)
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayRelease(db, purchase, nowMs))) return undefined
   const state = await releaseHeldRefunds(call, purchase)

@@ -7,7 +7,7 @@ import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { itemHead } from '../../protection/items/item-sequence.ts'
-import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
+import { policyDocumentOf, signPolicy } from '../../protection/store-policy/policy-document.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import type { AgentBroker } from './embedded-broker.ts'
 import type { BackgroundTasks } from './broker-connection.ts'
@@ -135,7 +135,7 @@ export class StoreAnnouncements {
     if (!store || !this.#broker) return
     if (authority.clock.untrustedReason() !== null) return
     const { keySet } = await authority.ready(store.tenant as Tenant)
-    const policy = await policyOfStore(reads, store, services)
+    const policy = await policyDocumentOf(reads, store, services)
     const nowMs = platform.clock.elapsed()
     const before = this.#published.get(storeId)
     const known = what === 'changed' && before && nowMs - before.allAtMs < REPUBLISH_ALL_MS ? before : undefined

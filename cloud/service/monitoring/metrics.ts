@@ -11,6 +11,7 @@ import {
 import type { RequestMetrics } from '../../platform/foundation/ports.ts'
 import type { CertificateStatus } from '../../platform/foundation/config.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Readiness } from '../../platform/foundation/readiness.ts'
 import { sql } from 'kysely'
@@ -20,18 +21,13 @@ const NAME = 'last_backup_ms'
 
 /** Stores the time of the last complete backup, ms. `/metrics` shows its age. */
 export async function writeLastBackup(db: Db, madeMs: number): Promise<void> {
-  const value = String(madeMs)
-  await db
-    .insertInto('installation')
-    .values({ name: NAME, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute()
+  await writeValue(db, NAME, String(madeMs))
 }
 
 /** Time of the last complete backup, ms; undefined if `untag backup` never made one. */
 export async function readLastBackup(db: Db): Promise<number | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
-  return row && Number(row.value)
+  const value = await readValue(db, NAME)
+  return value === undefined ? undefined : Number(value)
 }
 
 /** Metrics of one process, in the form that the primary process adds up over its workers. */

@@ -1,5 +1,5 @@
 import { pruneAudit } from '../../platform/accounts/prune-audit.ts'
-import { publishLedgerDays } from '../../protection/store-policy/simulate-policy.ts'
+import { publishLedgerDays } from '../../protection/store-policy/policy-document.ts'
 import { daysOf, deletedBeforeMs, type KeepDays } from '../../platform/foundation/keep-days.ts'
 import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 import type { Platform } from '../../../policy/platform.ts'

@@ -2,6 +2,7 @@ import { firstIdAt, newId } from '../../../policy/ids.ts'
 import { unfollow } from '../../shop/analytics/engagement.ts'
 import { eraseMembership } from '../../sales/customers/personal-loyalty.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { deleteSubscription } from '../../shop/push/subscriptions.ts'
 import { BATCH, deleteFound, type RetentionRule } from './rule.ts'
 
@@ -229,17 +230,4 @@ export const oldErasures: RetentionRule = {
           )
           .execute(),
     ),
-}
-
-async function readValue(db: Db, name: string): Promise<string | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', name).executeTakeFirst()
-  return row?.value
-}
-
-async function writeValue(db: Db, name: string, value: string): Promise<void> {
-  await db
-    .insertInto('installation')
-    .values({ name, value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
 }

@@ -1,4 +1,5 @@
 import type { Database, Db } from '../../platform/persistence/database.ts'
+import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import type { StoreProductRow } from '../../platform/persistence/tables/stores.ts'
 import { DOCUMENT_VERSION } from './render.ts'
 import { writeListings } from './write-products.ts'
@@ -15,12 +16,7 @@ type Place = Pick<StoreProductRow, 'product_id' | 'store_id'>
  * Call it before the server accepts requests.
  */
 export async function refreshDocuments(database: Database): Promise<void> {
-  const found = await database.reads
-    .selectFrom('installation')
-    .select('value')
-    .where('name', '=', NAME)
-    .executeTakeFirst()
-  if (found?.value === DOCUMENT_VERSION) return
+  if ((await readValue(database.reads, NAME)) === DOCUMENT_VERSION) return
   await database.write((db) => db.deleteFrom('product_word').execute())
   for (let after: Place = { product_id: '', store_id: '' }; ;) {
     const last = await database.write((db) => refreshBatch(db, after))
@@ -29,12 +25,7 @@ export async function refreshDocuments(database: Database): Promise<void> {
   }
   await database.write(async (db) => {
     await recount(db)
-    const row = { name: NAME, value: DOCUMENT_VERSION }
-    await db
-      .insertInto('installation')
-      .values(row)
-      .onConflict((c) => c.column('name').doUpdateSet({ value: row.value }))
-      .execute()
+    await writeValue(db, NAME, DOCUMENT_VERSION)
   })
 }
 

@@ -1,43 +1,24 @@
 import { sql } from 'kysely'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { addToMonth } from './months.ts'
 import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
 
-const programById = prepared((db, p: { tenant: string; programId: string }) =>
-  db.selectFrom('loyalty_program').selectAll().where('program_id', '=', p.programId).where('tenant', '=', p.tenant),
+/** Program of the tenant. */
+export const findProgram = preparedRow((db, tenant: string, programId: string) =>
+  db.selectFrom('loyalty_program').selectAll().where('program_id', '=', programId).where('tenant', '=', tenant),
 )
-const activeOfStore = prepared((db, p: { storeId: string }) =>
+
+/** Active programs of a store. */
+export const activePrograms = preparedRows((db, storeId: string) =>
   db
     .selectFrom('loyalty_program')
     .selectAll()
-    .where('store_id', '=', p.storeId)
+    .where('store_id', '=', storeId)
     .where('is_active', '=', 1)
     .orderBy('program_id'),
 )
-const memberOf = prepared((db, p: { programId: string; userId: string }) =>
-  db.selectFrom('loyalty_member').selectAll().where('program_id', '=', p.programId).where('user_id', '=', p.userId),
-)
-const earnedEntry = prepared((db, p: { programId: string; transactionId: string }) =>
-  db
-    .selectFrom('loyalty_entry')
-    .selectAll()
-    .where('program_id', '=', p.programId)
-    .where('transaction_id', '=', p.transactionId)
-    .where('kind', '=', sql.lit('earn')),
-)
-
-/** Program of the tenant. */
-export async function findProgram(db: Db, tenant: string, programId: string): Promise<LoyaltyProgramRow | undefined> {
-  const [row] = await programById(db, { tenant, programId })
-  return row
-}
-
-/** Active programs of a store. */
-export function activePrograms(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
-  return activeOfStore(db, { storeId })
-}
 
 /** All programs of a store, the oldest first. */
 export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
@@ -92,20 +73,14 @@ export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void>
 }
 
 /** Membership of a customer; undefined before the first earning. */
-export async function findMember(db: Db, programId: string, userId: string): Promise<LoyaltyMemberRow | undefined> {
-  const [row] = await memberOf(db, { programId, userId })
-  return row
-}
-
-const memberByCard = prepared((db, p: { cardHash: string }) =>
-  db.selectFrom('loyalty_member').selectAll().where('card_hash', '=', p.cardHash),
+export const findMember = preparedRow((db, programId: string, userId: string) =>
+  db.selectFrom('loyalty_member').selectAll().where('program_id', '=', programId).where('user_id', '=', userId),
 )
 
 /** Member of any tenant whose card has this hash. */
-export async function findMemberByCard(db: Db, cardHash: string): Promise<LoyaltyMemberRow | undefined> {
-  const [row] = await memberByCard(db, { cardHash })
-  return row
-}
+export const findMemberByCard = preparedRow((db, cardHash: string) =>
+  db.selectFrom('loyalty_member').selectAll().where('card_hash', '=', cardHash),
+)
 
 /** Program of a member of any tenant. */
 export function programOfMember(
@@ -195,14 +170,14 @@ export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void>
 }
 
 /** Earning of a transaction in a program. */
-export async function findEarned(
-  db: Db,
-  programId: string,
-  transactionId: string,
-): Promise<LoyaltyEntryRow | undefined> {
-  const [row] = await earnedEntry(db, { programId, transactionId })
-  return row
-}
+export const findEarned = preparedRow((db, programId: string, transactionId: string) =>
+  db
+    .selectFrom('loyalty_entry')
+    .selectAll()
+    .where('program_id', '=', programId)
+    .where('transaction_id', '=', transactionId)
+    .where('kind', '=', sql.lit('earn')),
+)
 
 /** Earnings of a transaction in all programs. */
 export function earnedByTransaction(db: Db, tenant: string, transactionId: string): Promise<LoyaltyEntryRow[]> {

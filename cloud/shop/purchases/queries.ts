@@ -1,7 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
-import { fieldsOf, insertChunks, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   PurchaseLineRow,
@@ -30,29 +30,45 @@ export async function sessionOfCaller(call: Call, sessionId: string): Promise<Sh
   return session
 }
 
-const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
-  db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
+/** Finds a purchase of the tenant. */
+export const findPurchase = preparedRow((db, tenant: string, purchaseId: string) =>
+  db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).where('tenant', '=', tenant),
 )
-const purchaseByCti = prepared((db, p: { cti: string }) =>
-  db.selectFrom('purchase').selectAll().where('cti', '=', p.cti),
+
+/** Finds the purchase of a receipt by its `cti` in hex. */
+export const findPurchaseOfReceipt = preparedRow((db, cti: string) =>
+  db.selectFrom('purchase').selectAll().where('cti', '=', cti),
 )
-const purchaseByCheckout = prepared((db, p: { checkoutSessionId: string }) =>
-  db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', p.checkoutSessionId),
+
+/** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */
+export const findPurchaseOfCheckout = preparedRow((db, checkoutSessionId: string) =>
+  db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', checkoutSessionId),
 )
-const linesOf = prepared((db, p: { purchaseId: string }) =>
-  db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_no'),
+
+const purchaseNamed = preparedRow((db, purchaseId: string) =>
+  db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId),
 )
-const unitsOf = prepared((db, p: { purchaseId: string }) =>
+
+/** Purchase that another row names. */
+export async function readPurchase(db: Db, purchaseId: string): Promise<PurchaseRow> {
+  const purchase = await purchaseNamed(db, purchaseId)
+  assert(purchase, `purchase ${purchaseId} is gone`)
+  return purchase
+}
+
+/** Lines of a purchase in order. */
+export const readLines = preparedRows((db, purchaseId: string) =>
+  db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', purchaseId).orderBy('line_no'),
+)
+
+/** Tagged units, sorted by line and unit number. */
+export const readUnits = preparedRows((db, purchaseId: string) =>
   db
     .selectFrom('purchase_unit')
     .selectAll()
-    .where('purchase_id', '=', p.purchaseId)
+    .where('purchase_id', '=', purchaseId)
     .orderBy('line_id')
     .orderBy('unit_no'),
-)
-
-const unitByKey = prepared((db, p: { lineId: string; unitNo: number }) =>
-  db.selectFrom('purchase_unit').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo),
 )
 
 const insertRow = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
@@ -75,39 +91,10 @@ export async function insertPurchase(
   for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
 }
 
-/** Finds a purchase of the tenant. */
-export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
-  const [row] = await purchaseById(db, { tenant, purchaseId })
-  return row
-}
-
-/** Finds the purchase of a receipt by its `cti` in hex. */
-export async function findPurchaseOfReceipt(db: Db, cti: string): Promise<PurchaseRow | undefined> {
-  const [row] = await purchaseByCti(db, { cti })
-  return row
-}
-
-/** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */
-export async function findPurchaseOfCheckout(db: Db, checkoutSessionId: string): Promise<PurchaseRow | undefined> {
-  const [row] = await purchaseByCheckout(db, { checkoutSessionId })
-  return row
-}
-
-/** Lines of a purchase in order. */
-export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]> {
-  return linesOf(db, { purchaseId })
-}
-
-/** Tagged units, sorted by line and unit number. */
-export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]> {
-  return unitsOf(db, { purchaseId })
-}
-
 /** Finds a tagged unit. */
-export async function findUnit(db: Db, lineId: string, unitNo: number): Promise<PurchaseUnitRow | undefined> {
-  const [row] = await unitByKey(db, { lineId, unitNo })
-  return row
-}
+export const findUnit = preparedRow((db, lineId: string, unitNo: number) =>
+  db.selectFrom('purchase_unit').selectAll().where('line_id', '=', lineId).where('unit_no', '=', unitNo),
+)
 
 /** Ids of the items that the units are bound to. */
 export function boundItemsOf(units: readonly PurchaseUnitRow[]): string[] {

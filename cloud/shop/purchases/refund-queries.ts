@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedRows } from '../../platform/persistence/prepared.ts'
 import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
 
 /** The payment with which a purchase was paid. */
@@ -12,19 +12,10 @@ export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow
     .executeTakeFirst()
 }
 
-const ofPurchase = prepared((db, p: { purchaseId: string }) =>
-  db
-    .selectFrom('refund')
-    .selectAll()
-    .where('purchase_id', '=', p.purchaseId)
-    .orderBy('created_ms')
-    .orderBy('refund_id'),
-)
-
 /** All refunds of a purchase, the oldest first. */
-export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
-  return ofPurchase(db, { purchaseId })
-}
+export const refundsOf = preparedRows((db, purchaseId: string) =>
+  db.selectFrom('refund').selectAll().where('purchase_id', '=', purchaseId).orderBy('created_ms').orderBy('refund_id'),
+)
 
 /** Updates a refund if its state and number of attempts are unchanged. Returns undefined otherwise. */
 export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {

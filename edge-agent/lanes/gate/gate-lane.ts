@@ -15,7 +15,7 @@ import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
 import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from './tags/deduplicate.ts'
-import { openPresence, type Presence, type StationaryTag } from './tags/presence.ts'
+import { Presence, type StationaryTag } from './tags/presence.ts'
 
 /**
  * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until
@@ -149,11 +149,6 @@ const TIDY_MS = 5_000
 /** When a receipt is presented, a tag counts as nearby if its last read is at most this old, ms. */
 const NEARBY_MS = 5_000
 
-/** Starts a gate. */
-export function openGate(parts: GateParts): GateLane {
-  return new GateLane(parts)
-}
-
 /**
  *   read ─ old or repeated? ─▶ tags/presence.ts: leaving? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light
  *
@@ -179,7 +174,7 @@ export class GateLane {
     const { clock, timers } = platform
     const nowMs = clock.elapsed()
     this.#parts = parts
-    this.#presence = openPresence({
+    this.#presence = new Presence({
       stationaryTags: stationaryTags ?? [],
       calibratingUntilMs: stationaryTags ? nowMs : nowMs + CALIBRATION_MS,
       nowMs,

@@ -39,23 +39,18 @@ interface OpenedGate {
   atMs: number
 }
 
-/** Starts without receipts. */
-export function openGateRequests(parts: GateRequestsParts): GateRequests {
-  return new GateRequests(parts)
-}
-
 /**
  *   request ─┬─ receipt that opened the gate within 20 s ─▶ repeat the signals
  *            ├─ other receipt ─▶ authorize each unit with a nearby tag, then the other units
  *            └─ anything else ─▶ authorize
  *
- * Decides requests at gates and drives lights and siren. gates.ts handles the tags that readers report.
+ * Handles requests at gates and drives lights and siren. gates.ts handles the tags that readers report.
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
   /** The last receipt that opened each gate. Each receipt is removed when a person passes its gate. */
   readonly #opened = new Map<string, OpenedGate>()
-  /** Running decisions. A scanner reads a presented receipt several times, and all these reads share one decision. */
+  /** Running requests. A scanner reads a presented receipt several times, and all these reads share one answer. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
   readonly #passages = new Map<string, number>()
 
@@ -63,18 +58,18 @@ export class GateRequests {
     this.#parts = parts
   }
 
-  decide(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+  handle(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { deviceId, action, operatorId, receipt, identifiers } = request
     const repeated = this.#repeatedAnswer(request)
     if (repeated) return Promise.resolve(repeated)
     const text = receipt === undefined || hasItemIdentifier(identifiers) ? undefined : extractReceiptToken(receipt)
-    if (text === undefined) return this.#decideOnce(request)
+    if (text === undefined) return this.#handleOnce(request)
     const key = [deviceId, action, operatorId ?? '', text].join(' ')
     const joined = this.#underWay.get(key)
     if (joined) return joined
-    const decided = this.#decideOnce(request).finally(() => this.#underWay.delete(key))
-    this.#underWay.set(key, decided)
-    return decided
+    const answer = this.#handleOnce(request).finally(() => this.#underWay.delete(key))
+    this.#underWay.set(key, answer)
+    return answer
   }
 
   /** Handles a person who passed the gate. */
@@ -99,28 +94,25 @@ export class GateRequests {
     return last.answer
   }
 
-  async #decideOnce(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { deviceId, receipt, identifiers } = request
+  async #handleOnce(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { authorize, signal } = this.#parts
+    const { deviceId, identifiers } = request
+    const receipt = hasItemIdentifier(identifiers) ? undefined : request.receipt
     const before = this.#passagesAt(deviceId)
-    const answer = await this.#authorize(request).catch((error: unknown) => {
+    let answer: AuthorizeAnswer
+    try {
+      // Reads the unused units of the receipt before the claim uses them up: the tags of these units may pass next.
+      const rights = receipt === undefined ? undefined : unusedRights(this.#parts, receipt, 'exit')
+      answer = await (rights ? this.#leaveWithReceipt(request, rights) : authorize(request))
+    } catch (error) {
       // If the ledger accepts no claim, amber calls staff.
-      this.#parts.signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
+      signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
       throw error
-    })
+    }
     // If a person has passed since, the shopper has left and will not present the receipt again.
-    const mayShowAgain =
-      receipt !== undefined && !hasItemIdentifier(identifiers) && this.#passagesAt(deviceId) === before
-    if (mayShowAgain) this.#remember(deviceId, receipt, answer)
+    if (receipt !== undefined && this.#passagesAt(deviceId) === before) this.#remember(deviceId, receipt, answer)
     await this.#signalResult(request, answer)
     return answer
-  }
-
-  async #authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { receipt, identifiers } = request
-    // Reads the unused units of the receipt before the claim uses them up: the tags of these units may pass next.
-    const rights =
-      receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
-    return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
   }
 
   /** Authorizes each unit with a nearby tag separately, then all other units together. The gate opens once. */

@@ -11,12 +11,12 @@ import type { Replica } from '../../items/replica.ts'
 import type { Log } from '../../log.ts'
 import { type Zone, gateTagOf, tagNameOf } from './tags/deduplicate.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
-import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
+import { GateLane, type GateCounts } from './gate-lane.ts'
 import type { TagAssessment } from './assess-tag.ts'
 import type { TagEntry } from './receipt-pass.ts'
-import { openHandledAlarms, type HandledAlarms, type HandledAlarmsParts } from './handled-alarms.ts'
+import { HandledAlarms, type HandledAlarmsParts } from './handled-alarms.ts'
 import { openWalkRecorder, type WalkRecorder } from './walk-recorder.ts'
-import { openReleasedUnits, type ReleasedUnit, type ReleasedUnits } from './released-units.ts'
+import { ReleasedUnits, type ReleasedUnit } from './released-units.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 
 /**
@@ -140,11 +140,6 @@ interface KnownGate {
   saved: string
 }
 
-/** Starts without gates. */
-export function openGates(parts: GatesParts): Gates {
-  return new Gates(parts)
-}
-
 /**
  * The exit gates of this agent. Reads, receipts and releases go to gate-lane.ts, which switches lights and siren and
  * records alarms. `openExitClaims` claims the exit rights of paid tags that have left. A gate starts with its first read
@@ -166,10 +161,10 @@ export class Gates {
   constructor(parts: GatesParts) {
     const { platform, items, memory, nowMs, claimExit, log } = parts
     this.#parts = parts
-    this.alarms = openHandledAlarms(parts)
+    this.alarms = new HandledAlarms(parts)
     this.walks = openWalkRecorder(platform.clock)
     this.#exits = openExitClaims({ platform, nowMs, claim: claimExit, log })
-    this.#released = openReleasedUnits({
+    this.#released = new ReleasedUnits({
       nowMs,
       timers: platform.timers,
       memory,
@@ -243,7 +238,7 @@ export class Gates {
     if (known) return known.lane
     const { memory, platform, signal, sirenSecondsOf, journal, onAlarm } = this.#parts
     const stationaryTags = this.#safely(() => memory.stationaryTags(deviceId))
-    const lane = openGate({
+    const lane = new GateLane({
       ...this.#parts,
       deviceId,
       stationaryTags,

@@ -21,11 +21,6 @@ export interface HandledAlarmsParts {
 /** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
 export const ALARMS_LIMIT = 200
 
-/** Starts without alarms. */
-export function openHandledAlarms(parts: HandledAlarmsParts): HandledAlarms {
-  return new HandledAlarms(parts)
-}
-
 /**
  *   gate alarms ─▶ raised ─▶ an operator at the gate's display ─▶ handle ─▶ journal row ─▶ cloud
  *

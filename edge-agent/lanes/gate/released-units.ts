@@ -59,11 +59,6 @@ function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   }
 }
 
-/** Loads the stored units that have not expired. */
-export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
-  return new ReleasedUnits(parts)
-}
-
 /**
  * The units that agents of this store released, for all gates of this agent. The tag of a unit leaves without an alarm.
  * If the release named no tag, the first matching tag takes the unit. While the agent is offline, released units

@@ -101,7 +101,7 @@ function statements(db: Connection) {
 export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
   const { find, insert, setState, use, free } = statements(db)
 
-  function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
+  function assign({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     const allowed = candidates.filter((ordinal) => !claims.isRecalled(cti, ordinal))
@@ -136,7 +136,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
         return known.agent_id === request.agentId && (known.state === 'delegated' || known.state === 'refused')
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
-      const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(request)
+      const answer = refused ? { ...NO_RIGHTS, reason: refused } : assign(request)
       // A refusal is final for its id: the agent uses a new id for the next request. So a replayed request cannot use a
       // right that has become free.
       store(request, answer, answer.reason ? 'refused' : 'delegated')

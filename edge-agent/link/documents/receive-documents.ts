@@ -117,10 +117,6 @@ const OVERTAKEN_MS = 60_000
 const PAGES_LIMIT = 1_000
 
 /** Creates the receiver for documents from HTTP and from the broker. */
-export function openDocumentReceiver(parts: DocumentReceiverParts): DocumentReceiver {
-  return new DocumentReceiver(parts)
-}
-
 export class DocumentReceiver {
   readonly #parts: DocumentReceiverParts
   /** Time at which each kind of document was accepted last, ms of `elapsed`. */

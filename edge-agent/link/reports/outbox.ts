@@ -6,40 +6,11 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { MessageSigner } from '../login/sign-messages.ts'
 
-/**
- * Makes signed batches of journal rows, and applies the cloud's signed acknowledgements. The agent sends a row until
- * the cloud has acknowledged it (P3).
- */
-export interface Outbox {
-  readonly waiting: number
-  /** `head`: number of the last stored row. `acked`: number of the last row that the cloud acknowledged. */
-  readonly head: number
-  readonly acked: number
-  /** Returns a signed batch of rows after `from`, and the number of its last row. Undefined if there are no rows. */
-  next(from: number, nowMs: number): { batch: string; to: number } | undefined
-  /**
-   * Applies an acknowledgement. `awaited`: number of the last row under way. While further acknowledgements are due,
-   * the outbox stores only every fourth acknowledgement, because each needs a flush to disk. Returns false if
-   * signature, ledger or chain is wrong, or if the cloud was restored in the meantime.
-   */
-  acknowledge(ack: string, awaited?: number): boolean
-  /**
-   * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier
-   * acknowledgement was false. In this case, `rewind` returns true, and the agent sends the missing rows again.
-   */
-  rewind(ack: string, from: number): boolean
-}
-
 /** Maximum characters of the rows in a batch. A longer row gets a batch of its own. */
 const BATCH_CHARACTERS = 120_000
 
 /** While further acknowledgements are due, the outbox stores only every fourth acknowledgement. */
 const STORE_EVERY = 4
-
-/** Opens the outbox for the unacknowledged rows of this ledger. */
-export function outbox(ledger: Ledger, messages: MessageSigner, trust: Trust, agentId: string): Outbox {
-  return new JournalOutbox({ ledger, messages, trust, agentId })
-}
 
 interface OutboxParts {
   ledger: Ledger
@@ -48,7 +19,11 @@ interface OutboxParts {
   agentId: string
 }
 
-class JournalOutbox implements Outbox {
+/**
+ * Makes signed batches of journal rows, and applies the cloud's signed acknowledgements. The agent sends a row until
+ * the cloud has acknowledged it (P3).
+ */
+export class Outbox {
   readonly #parts: OutboxParts
   #acksInMemory = 0
   /** Acknowledgement that a full disk could not store. */
@@ -62,14 +37,17 @@ class JournalOutbox implements Outbox {
     return this.#parts.ledger.journal.waiting
   }
 
+  /** Number of the last stored row. */
   get head(): number {
     return this.#parts.ledger.journal.head.seq
   }
 
+  /** Number of the last row that the cloud acknowledged. */
   get acked(): number {
     return this.#parts.ledger.journal.acked
   }
 
+  /** Returns a signed batch of rows after `from`, and the number of its last row. Undefined if there are no rows. */
   next(from: number, nowMs: number): { batch: string; to: number } | undefined {
     const { ledger, messages } = this.#parts
     this.#storeUnstored()
@@ -83,6 +61,11 @@ class JournalOutbox implements Outbox {
     return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
   }
 
+  /**
+   * Applies an acknowledgement. `awaited`: number of the last row under way. While further acknowledgements are due,
+   * the outbox stores only every fourth acknowledgement, because each needs a flush to disk. Returns false if
+   * signature, ledger or chain is wrong, or if the cloud was restored in the meantime.
+   */
   acknowledge(ack: string, awaited = 0): boolean {
     const claims = this.#open(ack)
     if (!claims) return false
@@ -101,6 +84,10 @@ class JournalOutbox implements Outbox {
     }
   }
 
+  /**
+   * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier
+   * acknowledgement was false. In this case, `rewind` returns true, and the agent sends the missing rows again.
+   */
   rewind(ack: string, from: number): boolean {
     const claims = this.#open(ack)
     if (!claims || claims.seq >= from) return false

@@ -13,7 +13,7 @@ import type { Outbox } from './outbox.ts'
 
 interface SenderParts {
   platform: Platform
-  outbox: Outbox
+  outbox: Pick<Outbox, keyof Outbox>
   log: Log
   isOnline(): boolean
   nowMs(): number

@@ -18,7 +18,7 @@ import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator, type Operator } from './operator.ts'
 import { readPageContext, type PageContext, showPicture, slot, write } from './elements.ts'
 import { after, now } from './platform.ts'
-import { openSignIn, type SignIn } from './sign-in.ts'
+import { SignIn } from './sign-in.ts'
 import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import { handleAlarm } from './api.ts'
 
@@ -71,7 +71,7 @@ const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)
 const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
-const signIn = openSignIn(context, operator)
+const signIn = new SignIn(context, operator)
 const play = openSound(context)
 const fit = fitTexts(slot('stage'))
 const lines = openGateLines(texts, (alarm) => handle(alarm))

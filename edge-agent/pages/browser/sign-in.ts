@@ -7,11 +7,6 @@ import { after } from './platform.ts'
 const CLOSE_AFTER_MS = 60_000
 const SHORTEST_PIN = 4
 
-/** Prepares the sign-in dialog. */
-export function openSignIn(context: PageContext, operator: Operator): SignIn {
-  return new SignIn(context, operator)
-}
-
 /** The dialog in which an operator signs in: name, then PIN. */
 export class SignIn {
   readonly #context: PageContext

@@ -10,7 +10,7 @@ import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator } from './operator.ts'
 import { readPageContext, slot, write, writeOrHide, showPicture } from './elements.ts'
 import { after, now } from './platform.ts'
-import { openSignIn } from './sign-in.ts'
+import { SignIn } from './sign-in.ts'
 import { clockTime } from '../model/status-view.ts'
 
 /** The middle of the station page: a prompt or a result. */
@@ -144,7 +144,7 @@ const header = openHeader(context)
 const stage = openStage(texts)
 const play = openSound(context)
 const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
-const signIn = openSignIn(context, operator)
+const signIn = new SignIn(context, operator)
 
 const underWay = new Set<string>()
 /** Results that arrived as events during a request. */

@@ -8,7 +8,7 @@ import { itemPage } from '../../../cloud/protection/agents/documents/item-pages.
 import { pruneRemovedNames, renumberItems, refreshItems } from '../../../cloud/protection/items/item-sequence.ts'
 import { findStore } from '../../../cloud/platform/stores/queries.ts'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
-import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
+import { Replica } from '../../../edge-agent/items/replica.ts'
 import { ItemsClaims, PICTURE_BYTES_LIMIT } from '../../../policy/documents/item-documents.ts'
 import type { FreshClaims } from '../../../policy/documents/store-documents.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -32,7 +32,7 @@ inFullSizeOnEveryDatabase('the item sequence of a store', (kind) => {
     // The cloud's own refresh of items would change the sequence during a test.
     shop = await openShop(kind, { platform: virtualPlatform() })
     agent = await enrolTestAgent(shop)
-    replica = openReplica({
+    replica = new Replica({
       disk: openItemFile(join(folder, 'items.db'), (error) => expect(error).toBeUndefined()),
       platform: virtualPlatform(),
       log,

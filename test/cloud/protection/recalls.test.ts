@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publishRecalledReceipts } from '../../../cloud/protection/recalls/recalled-receipts.ts'
-import { policyOfStore } from '../../../cloud/protection/store-policy/store-policy.ts'
+import { policyDocumentOf } from '../../../cloud/protection/store-policy/policy-document.ts'
 import { findStore } from '../../../cloud/platform/stores/queries.ts'
 import { publishRecalls } from '../../../cloud/protection/recalls/publish-recalls.ts'
 import { newId } from '../../../policy/ids.ts'
@@ -506,7 +506,7 @@ onEveryDatabase('a recall', (kind) => {
       return database.write(async (db) => {
         const store = await findStore(db, storeId)
         if (!store) throw new Error('no store')
-        return (await policyOfStore(db, store, services)).claims
+        return (await policyDocumentOf(db, store, services)).claims
       })
     }
     const before = await policyOf(shop.storeId)

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { publishLedgerDays } from '../../../cloud/protection/store-policy/simulate-policy.ts'
+import { publishLedgerDays } from '../../../cloud/protection/store-policy/policy-document.ts'
 import { startHousekeeping } from '../../../edge-agent/housekeeping.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 

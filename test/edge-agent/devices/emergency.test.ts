@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { readConfig } from '../../../edge-agent/config.ts'
-import { openEmergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
+import { Emergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
 import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import type { DeviceType } from '../../../policy/vocabulary.ts'
@@ -26,7 +26,7 @@ describe('the emergency of an agent', () => {
     const commands: [string, DeviceCommand][] = []
     const events: DeviceRecord[] = []
     const wiring = { emergencyInputs: new Map(Object.entries(inputs)), openInEmergency: open, sirens: ['gate'] }
-    const emergency = openEmergency({
+    const emergency = new Emergency({
       platform,
       wiring,
       deviceTypeOf: (deviceId) => types[deviceId],

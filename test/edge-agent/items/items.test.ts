@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { inspectItemFile, openItemFile, type ItemFile } from '../../../edge-agent/items/item-file.ts'
 import { itemTable } from '../../../edge-agent/items/item-table.ts'
-import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
+import { Replica } from '../../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -99,7 +99,7 @@ describe('the replica of the items', () => {
 
   it('fetches all items again although a delayed page raises its number past the floor', () => {
     const cloud = registry()
-    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    const replica = new Replica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const rename = (name: number) => cloud.change(0, 'sellable', name)
     rename(0)
     replica.applyPage(cloud.page(0, 5))
@@ -118,7 +118,7 @@ describe('the replica of the items', () => {
 
   it('rejects pages older than the floor of its first page', () => {
     const cloud = registry()
-    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    const replica = new Replica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     cloud.change(0, 'sellable', 0)
     cloud.change(7, 'sellable', 1)
     replica.applyPage(cloud.page(0, 1))
@@ -179,7 +179,7 @@ describe('the replica of the items', () => {
         let isFull = false
         const open = () => {
           world = virtualPlatform()
-          return openReplica({ disk: withFullDisk(diskOf(file), () => isFull), platform: world, log })
+          return new Replica({ disk: withFullDisk(diskOf(file), () => isFull), platform: world, log })
         }
         let replica = open()
         let sent: ItemsClaims[] = []
@@ -231,7 +231,7 @@ describe('the replica of the items', () => {
       stored.push(progress.confirmedMs)
       disk.write(rows, progress, labels)
     }
-    const replica = openReplica({ disk: { ...disk, write }, platform, log })
+    const replica = new Replica({ disk: { ...disk, write }, platform, log })
     for (let ms = 15_000; ms <= 150_000; ms += 15_000) {
       await platform.advance(15_000)
       replica.compareHead({ epoch: 0, ver: 0, floor: 0 }, ms)
@@ -244,7 +244,7 @@ describe('the replica of the items', () => {
 
   it('keeps price, category, brand, technology and a running checkout of an item, also after a restart', () => {
     const file = newFile()
-    const open = () => openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const open = () => new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
     const first = open()
     const page = {
       aud: 's',
@@ -306,7 +306,7 @@ describe('the replica of the items', () => {
 
   it('restarts with a new epoch, and never returns to an earlier one', () => {
     const file = newFile()
-    const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const replica = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [], brands: [] }
     replica.applyPage({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
     expect(
@@ -363,19 +363,19 @@ describe('the replica of the items', () => {
     const file = newFile()
     const cloud = registry()
     cloud.change(0, 'paid', 0)
-    const first = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const first = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
     first.applyPage(cloud.page(0, 5))
     first.close()
     const bytes = readFileSync(file)
     // Another process holds the file.
     const other = new Sqlite(file)
     other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-    const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const replica = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
     expect([errors.splice(0).length, replica.size, existsSync(`${file}.damaged`)]).toEqual([1, 0, false])
     replica.close()
     other.close()
     expect(readFileSync(file).equals(bytes)).toBe(true)
-    const again = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    const again = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
     expect(states(again)).toEqual(cloud.states())
     again.close()
   })
@@ -386,7 +386,7 @@ describe('the replica of the items', () => {
       const file = newFile()
       const cloud = registry()
       for (let n = 0; n < NAMES; n++) cloud.change(n, 'paid', n)
-      const first = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      const first = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
       for (let i = 0; first.position()[1] < cloud.head.ver && i < 99; i++) first.applyPage(cloud.page(i * 5, 5))
       first.close()
       const share = Number(/(\d+) %/.exec(damage)?.[1] ?? 0) / 100
@@ -394,7 +394,7 @@ describe('the replica of the items', () => {
       const at = Math.floor((bytes.length * share) / 4_096) * 4_096
       if (share > 0) for (let i = at; i < Math.min(at + 64, bytes.length); i++) bytes[i] = ~(bytes[i] ?? 0) & 255
       writeFileSync(file, bytes)
-      const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      const replica = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
       expect(errors.splice(0)).toHaveLength(1)
       expect(readFileSync(`${file}.damaged`).equals(bytes)).toBe(true)
       expect([replica.size, replica.position()[1], replica.confirmedMs]).toEqual([0, 0, 0])
@@ -403,7 +403,7 @@ describe('the replica of the items', () => {
         replica.applyPage(cloud.page(replica.position()[1], 5))
       expect(states(replica)).toEqual(cloud.states())
       replica.close()
-      const again = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      const again = new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })
       expect(states(again)).toEqual(cloud.states())
       again.close()
       expect(errors).toEqual([])

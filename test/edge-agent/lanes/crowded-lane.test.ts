@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { TagName } from '../../../device-drivers/kit/device.ts'
 import type { KnownItem } from '../../../edge-agent/items/item-table.ts'
-import { openPresentations } from '../../../edge-agent/lanes/presentations.ts'
+import { Presentations } from '../../../edge-agent/lanes/presentations.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
@@ -17,7 +17,7 @@ describe('a lane with too many tags', () => {
     const requests: string[] = []
     const warnings: string[] = []
     const statusOf = (tag: TagName) => ('epc' in tag ? items[tag.epc] : undefined)
-    const presentations = openPresentations({
+    const presentations = new Presentations({
       platform,
       find: (tag) => (statusOf(tag) === undefined ? undefined : ({ status: statusOf(tag) } as KnownItem)),
       request: async (_deviceId, tag) => {

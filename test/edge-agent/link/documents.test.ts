@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openDocumentReceiver } from '../../../edge-agent/link/documents/receive-documents.ts'
+import { DocumentReceiver } from '../../../edge-agent/link/documents/receive-documents.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
 import { realPlatform } from '../../../host/platform.ts'
@@ -27,7 +27,7 @@ function open(
   } as unknown as Trust
   const unconfirmed: boolean[] = []
   const refused: string[] = []
-  const documents = openDocumentReceiver({
+  const documents = new DocumentReceiver({
     platform,
     trust,
     pictures: { request: () => [], receive: () => false },

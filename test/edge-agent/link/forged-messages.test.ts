@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
 import { commandHandler } from '../../../edge-agent/link/documents/handle-command.ts'
 import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
-import { outbox } from '../../../edge-agent/link/reports/outbox.ts'
+import { Outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import { CommandClaims, type AckClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
@@ -57,7 +57,8 @@ describe('an acknowledgement', () => {
     const identity = { agentId: 'agt_1', ledgerId: 'led_1', generation: 2, secret: '', x: '' } as Parameters<
       typeof messageSigner
     >[0]
-    return outbox(ledger, messageSigner(identity), trust, 'agt_1').acknowledge(text)
+    const messages = messageSigner(identity)
+    return new Outbox({ ledger, messages, trust, agentId: 'agt_1' }).acknowledge(text)
   }
 
   it.each<[string, () => string]>([

@@ -32,7 +32,7 @@ function open(head: number) {
   const reported: string[] = []
   const rows = { head, acked: 0, written: 0 }
   const state = { hasLine: true, lost: 0 }
-  const outbox: Outbox = {
+  const outbox: Pick<Outbox, keyof Outbox> = {
     get waiting() {
       return rows.head - rows.acked
     },

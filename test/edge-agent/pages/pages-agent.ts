@@ -8,7 +8,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { realPlatform } from '../../../host/platform.ts'
 import { EMPTY_CONFIG } from '../../../edge-agent/config.ts'
 import type { AuthorizeAnswer } from '../../../edge-agent/decisions/request.ts'
-import { openHandledAlarms } from '../../../edge-agent/lanes/gate/handled-alarms.ts'
+import { HandledAlarms } from '../../../edge-agent/lanes/gate/handled-alarms.ts'
 import { openFeed, type Feed } from '../../../edge-agent/feed.ts'
 import type { AgentStatus } from '../../../edge-agent/health/agent-status.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
@@ -186,7 +186,7 @@ export function pagesBench(): PagesBench {
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
     setup: { fileName: undefined, testable: () => [] },
     gates: {
-      alarms: openHandledAlarms({
+      alarms: new HandledAlarms({
         ledger: {
           commits: { durably: async (work: () => unknown) => work() },
           journal: { append: (row: JournalBody) => bench.rows.push(row) },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openReleaseNotices } from '../../../edge-agent/peers/release-notices.ts'
+import { ReleaseNotices } from '../../../edge-agent/peers/release-notices.ts'
 import { decodeUnverifiedClaims } from '../../../policy/documents/signed-document.ts'
 import { newKey, createSigner } from '../../../policy/documents/keys.ts'
 import type { AnnouncedRelease } from '../../../policy/documents/home-messages.ts'
@@ -22,7 +22,7 @@ function openQueue(devices: Device[] = [{ deviceType: 'exit_gate', agentId: 'agt
     devices,
   } as unknown as PolicyClaims
   const trust: { policy: PolicyClaims | undefined } = { policy }
-  const notices = openReleaseNotices({
+  const notices = new ReleaseNotices({
     platform: world,
     agentId: 'agt_own',
     storeId: 'sto_1',

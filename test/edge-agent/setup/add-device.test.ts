@@ -7,7 +7,7 @@ import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { result } from '../../../device-drivers/kit/device.ts'
 import { configSchema } from '../../../edge-agent/config.ts'
 import { MANAGER_SETTINGS } from '../../../edge-agent/setup/manager-settings.ts'
-import { openSetup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
+import { Setup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { temporaryFolder } from '../../support/databases.ts'
@@ -220,7 +220,7 @@ describe('the set-up of an agent', () => {
         execute: async (_deviceId, command) => (commands.push(command), result('confirmed', true, 'acknowledged')),
       },
     }
-    return { platform, commands, setup: openSetup(parts as SetupParts) }
+    return { platform, commands, setup: new Setup(parts as SetupParts) }
   }
 
   it('ends the tests of a device 15 minutes after its registration', async () => {

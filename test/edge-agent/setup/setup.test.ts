@@ -10,7 +10,7 @@ import { readConfig } from '../../../edge-agent/config.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import type { DeviceDiscovery } from '../../../edge-agent/setup/device-discovery.ts'
-import { openSetup, type Setup, type SetupParts } from '../../../edge-agent/setup/setup.ts'
+import { Setup, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { llrpReader } from '../../../simulators/devices/llrp.ts'
 import { relayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
@@ -56,7 +56,7 @@ function setUpBench(
 function setupOf(path: string | undefined, bench?: PagesBench): Setup {
   const platform = realPlatform()
   const entries: DeviceEntry[] = []
-  return openSetup({
+  return new Setup({
     platform,
     storeId: 'st_1',
     nowMs: platform.clock.wall,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { adoptLedger } from '../../../edge-agent/enrolment/enrol.ts'
-import { openTrust } from '../../../edge-agent/trust/trust.ts'
+import { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
@@ -443,9 +443,9 @@ describe('an attacker with the broker or a stolen key', () => {
     isCut = false
     let begun = 0
     t.items.reset = () => void begun++
-    const opened = openTrust(identity, t.ledger, t.clock, t.items)
+    const opened = new Trust(identity, t.ledger, t.clock, t.items)
     expect([opened.heldVersions().deny, begun]).toEqual([[0, 0], 1])
-    openTrust(identity, t.ledger, t.clock, t.items)
+    void new Trust(identity, t.ledger, t.clock, t.items)
     expect(begun).toBe(1)
   })
 })

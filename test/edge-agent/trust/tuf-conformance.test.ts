@@ -5,7 +5,7 @@ import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
 import { enrol } from '../../../edge-agent/enrolment/enrol.ts'
 import { openAgentClock, type AgentClock } from '../../../edge-agent/trust/time/clock.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
-import { openTrust, type Trust } from '../../../edge-agent/trust/trust.ts'
+import { Trust } from '../../../edge-agent/trust/trust.ts'
 import { crockford } from '../../../policy/base32.ts'
 import { publicJwk, thumbprint } from '../../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS, type DocumentKindName } from '../../../policy/documents/kinds.ts'
@@ -74,7 +74,7 @@ describe('tuf-conformance', () => {
       },
     })
     clock = openAgentClock(ledger, world.clock)
-    trust = openTrust(identity, ledger, clock)
+    trust = new Trust(identity, ledger, clock)
   })
   afterEach(() => {
     ledger.close()

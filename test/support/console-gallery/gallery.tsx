@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { fetchStores } from '../../../cloud/sales/store-operations/read-stores.ts'
 import { Badge, Card, Figures, Pairs, EmptyState } from '../../../cloud/console/components/card.tsx'
-import { BarChart, LineChart, Sparkline } from '../../../cloud/console/components/charts.tsx'
 import { Confirm, ActionForm, Submit } from '../../../cloud/console/components/form.tsx'
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../../cloud/console/components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Table, Timeline } from '../../../cloud/console/components/table.tsx'
@@ -34,7 +33,6 @@ export const galleryPage = page({
       <States at={at} />
       <Lists at={at} />
       <Forms at={at} />
-      <Charts at={at} />
     </div>
   ),
 })
@@ -220,27 +218,5 @@ function Forms({ at }: { at: ViewContext }) {
         </div>
       </ActionForm>
     </Card>
-  )
-}
-
-function Charts({ at }: { at: ViewContext }) {
-  const t = galleryTexts[at.language]
-  const points = [12, 18, 9, 22, 31, 40, 28, 17, 21, 14].map((value, n) => ({
-    label: `${9 + n}`,
-    value,
-    text: at.formats.number(value),
-  }))
-  return (
-    <div class="grid">
-      <Card>
-        <BarChart title={t.purchasesByHour} points={points} />
-      </Card>
-      <Card>
-        <LineChart title={t.salesByHour} points={points} />
-      </Card>
-      <Card title={t.sparkline} aside={<Sparkline title={t.sparkline} values={[3, 5, 4, 8, 6, 9]} />}>
-        <p class="soft">{t.noticeText}</p>
-      </Card>
-    </div>
   )
 }

@@ -40,9 +40,6 @@ export const galleryTexts = bilingual({
     agree: 'I have checked the goods',
     note: 'Note',
     save: 'Save',
-    purchasesByHour: 'Purchases by hour',
-    salesByHour: 'Sales by hour',
-    sparkline: 'Last six hours',
   },
   de: {
     title: 'Bausteine',
@@ -82,8 +79,5 @@ export const galleryTexts = bilingual({
     agree: 'Ich habe die Ware geprüft',
     note: 'Notiz',
     save: 'Speichern',
-    purchasesByHour: 'Einkäufe je Stunde',
-    salesByHour: 'Umsatz je Stunde',
-    sparkline: 'Letzte sechs Stunden',
   },
 })

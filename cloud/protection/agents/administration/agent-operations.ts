@@ -7,7 +7,7 @@ import { operation, type Call } from '../../../platform/operations/operation.ts'
 import { cursorField } from '../../../platform/operations/paging.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
-import { policyOf } from '../../store-documents/parsed-policy.ts'
+import { policyOf } from '../../store-facts/parsed-policy.ts'
 import {
   ownStoreOf,
   ALL_STORES,

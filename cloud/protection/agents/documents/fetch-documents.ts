@@ -15,7 +15,7 @@ import { ownStore } from '../../../platform/stores/own-store.ts'
 import { endWaitForAgent } from '../../receipt-home/home-move.ts'
 import { endMoves } from '../../devices/move-device.ts'
 import { pendingCommands, denyPage, freshnessDocument } from './freshness-and-denials.ts'
-import { policyOfStore, signPolicy } from '../../store-policy/store-policy.ts'
+import { policyDocumentOf, signPolicy } from '../../store-policy/policy-document.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { storeFetchReport, type FetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
@@ -226,7 +226,7 @@ export const fetchSignedDocuments = operation({
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
-    const policy = await policyOfStore(call.db, store, call.services)
+    const policy = await policyDocumentOf(call.db, store, call.services)
     if (!isOfEpoch(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version }))
       documents.push(signPolicy(policy, call.services))
     const from = cursorOf(cursor, have, itemsEpoch(call.services))

@@ -6,7 +6,7 @@ import type { Services, Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
-import { policyOfStore, type StorePolicy } from '../../store-policy/store-policy.ts'
+import { policyDocumentOf, type PolicyDocument } from '../../store-policy/policy-document.ts'
 import { itemsHead } from './item-pages.ts'
 import type { CommandClaims } from '../../../../policy/documents/agent-messages.ts'
 import type { AgentCommand } from '../../../platform/foundation/ports.ts'
@@ -82,13 +82,13 @@ export async function freshnessDocument(
   db: Db,
   store: StoreRow,
   services: Services,
-  policy?: StorePolicy,
+  policy?: PolicyDocument,
 ): Promise<string> {
   const { authority } = services
   const timeMs = authority.clock.nowMs()
   const iat = Math.floor(timeMs / 1_000)
   const { keySet, timeEpoch } = await authority.readyWithin(db, store.tenant as Tenant)
-  const { claims: named, hash } = policy ?? (await policyOfStore(db, store, services))
+  const { claims: named, hash } = policy ?? (await policyDocumentOf(db, store, services))
   const claims: FreshClaims = {
     aud: store.store_id,
     iat,

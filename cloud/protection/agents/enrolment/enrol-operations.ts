@@ -7,7 +7,7 @@ import { operation, type Call } from '../../../platform/operations/operation.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../../platform/stores/own-store.ts'
 import { findStore } from '../../../platform/stores/queries.ts'
-import { policyOfStore, signPolicy } from '../../store-policy/store-policy.ts'
+import { policyDocumentOf, signPolicy } from '../../store-policy/policy-document.ts'
 import { freshnessDocument } from '../documents/freshness-and-denials.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { PREDECESSORS_LIMIT } from '../../../../policy/documents/agent-messages.ts'
@@ -106,7 +106,7 @@ export const enrolEdgeAgent = operation({
 async function firstDocuments(call: Call, store: StoreRow) {
   const { authority } = call.services
   const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
-  const policy = await policyOfStore(call.db, store, call.services)
+  const policy = await policyDocumentOf(call.db, store, call.services)
   return {
     root: publicJwk(authority.rootX),
     documents: [

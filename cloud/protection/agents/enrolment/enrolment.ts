@@ -15,7 +15,7 @@ import type { AgentRow, EnrolmentCodeRow } from '../../../platform/persistence/t
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { inheritHome } from '../../devices/move-device.ts'
 import { waitForSuccessor } from '../../receipt-home/home-move.ts'
-import { policyOf } from '../../store-documents/parsed-policy.ts'
+import { policyOf } from '../../store-facts/parsed-policy.ts'
 import { endAgent } from './end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 

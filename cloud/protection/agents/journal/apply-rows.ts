@@ -27,7 +27,7 @@ import type { DeviceType, ItemStatus } from '../../../../policy/vocabulary.ts'
 import { raiseForEvent } from '../../../shop/assistance/requests.ts'
 import type { ProtectedItemRow } from '../../../platform/persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../leases/authorizations.ts'
-import { deviceWorkflow } from '../../store-documents/device-queries.ts'
+import { deviceWorkflow } from '../../store-facts/device-queries.ts'
 import { readItem, itemOfEvent, technologiesOf } from '../../items/item-queries.ts'
 import { itemAsOf } from '../../rights/past-state.ts'
 

@@ -1,5 +1,5 @@
 import type { Db, Database } from '../../../platform/persistence/database.ts'
-import { prepared } from '../../../platform/persistence/prepared.ts'
+import { preparedRows } from '../../../platform/persistence/prepared.ts'
 import { stateOf } from '../../agent-identity/agent-queries.ts'
 import { KEY_SET_LIFE } from '../../../platform/authority/key-sets.ts'
 import { tenantOf, type Mode } from '../../../platform/foundation/caller.ts'
@@ -45,7 +45,8 @@ interface Incident {
   readonly sinceMs: number | undefined
 }
 
-const agentsAfter = prepared((db, p: { agentId: string; limit: number }) =>
+/** The next agents in the order of their ids. Agents that never logged in, or were revoked, are left out. */
+const readAgentsAfter = preparedRows((db, agentId: string, limit: number) =>
   db
     .selectFrom('agent')
     .innerJoin('store', 'store.store_id', 'agent.store_id')
@@ -57,17 +58,12 @@ const agentsAfter = prepared((db, p: { agentId: string; limit: number }) =>
       'agent.state',
       'store.policy_version',
     ])
-    .where('agent.agent_id', '>', p.agentId)
+    .where('agent.agent_id', '>', agentId)
     .where('agent.revoked_ms', 'is', null)
     .where('agent.last_seen_ms', '>', 0)
     .orderBy('agent.agent_id')
-    .limit(p.limit),
+    .limit(limit),
 )
-
-/** The next agents in the order of their ids. Agents that never logged in, or were revoked, are left out. */
-function readAgentsAfter(db: Db, agentId: string, limit: number): Promise<WatchedAgent[]> {
-  return agentsAfter(db, { agentId, limit })
-}
 
 /**
  * Everything about this agent that does not work now. The state of a silent agent is unknown, so its devices and its

@@ -190,11 +190,6 @@ interface PresenceOptions {
   nowMs: number
 }
 
-/** The tags around one gate. */
-export function openPresence(options: PresenceOptions): Presence {
-  return new Presence(options)
-}
-
 /**
  * Tracks each tag in the field: its origin, its direction, and whether it is stationary.
  *

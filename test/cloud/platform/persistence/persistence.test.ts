@@ -4,7 +4,7 @@ import { sql, type InsertResult } from 'kysely'
 import { expect, it, describe } from 'vitest'
 import { changedRows, type Db } from '../../../../cloud/platform/persistence/database.ts'
 import { fairTurns } from '../../../../cloud/platform/persistence/direct-executor.ts'
-import { groupCommit } from '../../../../cloud/platform/persistence/group-commit.ts'
+import { GroupCommit } from '../../../../cloud/platform/persistence/group-commit.ts'
 import { ensureAccount } from '../../../../cloud/sales/registrations/registrations.ts'
 import { commitPosition } from '../../../../cloud/platform/persistence/positions.ts'
 import { checkDigit } from '../../../../policy/gs1/gtin.ts'
@@ -261,7 +261,7 @@ describe('SQLite', () => {
         }
       },
     })
-    const groups = groupCommit(spied, () => undefined, STANDING)
+    const groups = new GroupCommit(spied, () => undefined, STANDING)
     const insert = prepare('INSERT INTO t VALUES (?)')
     await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
     expect(commits).toBe(2)
@@ -273,7 +273,7 @@ describe('SQLite', () => {
     let nowMs = 0
     const ran: string[] = []
     const confirmed: string[] = []
-    const groups = groupCommit(db, () => undefined, { clock: { elapsed: () => nowMs } })
+    const groups = new GroupCommit(db, () => undefined, { clock: { elapsed: () => nowMs } })
     const run = async (name: string, holder: string, costMs: number) => {
       await groups.run(async () => {
         ran.push(name)
@@ -291,7 +291,7 @@ describe('SQLite', () => {
 
   it('takes requests between two commits', async () => {
     const db = new Sqlite(':memory:')
-    const groups = groupCommit(db, () => undefined, STANDING)
+    const groups = new GroupCommit(db, () => undefined, STANDING)
     let arrived = 0
     setImmediate(() => setImmediate(() => arrived++))
     let seen = -1
@@ -336,7 +336,7 @@ describe('SQLite', () => {
     }
     const inTurn = fairTurns(clock)
     const db = new Sqlite(':memory:')
-    const groups = groupCommit(db, () => undefined, { clock })
+    const groups = new GroupCommit(db, () => undefined, { clock })
     for (const start of [
       (work: () => Promise<void>) => inTurn('a', work),
       (work: () => Promise<void>) => groups.run(work),
@@ -350,7 +350,7 @@ describe('SQLite', () => {
 
   it('refuses further transactions of an account that has 4,000 waiting, not those of others', async () => {
     const db = new Sqlite(':memory:')
-    const groups = groupCommit(db, () => undefined, STANDING)
+    const groups = new GroupCommit(db, () => undefined, STANDING)
     const waiting = Array.from({ length: 4_000 }, () => groups.run(() => Promise.resolve(), 'a'))
     await expect(groups.run(() => Promise.resolve(), 'a')).rejects.toThrow('too many requests wait for the database')
     await groups.run(() => Promise.resolve(), 'b')
@@ -366,7 +366,7 @@ describe('SQLite', () => {
     db.exec('CREATE TABLE t (n INTEGER)')
     const insert = db.prepare('INSERT INTO t VALUES (?)')
     let failed = 0
-    const groups = groupCommit(db, () => void failed++, STANDING)
+    const groups = new GroupCommit(db, () => void failed++, STANDING)
     const results = await Promise.allSettled(
       [1, 2, 3].map((n) =>
         groups.run(async () => {
@@ -390,7 +390,7 @@ describe('SQLite', () => {
         const db = new Sqlite(':memory:')
         db.exec('CREATE TABLE t (n INTEGER)')
         const insert = db.prepare('INSERT INTO t VALUES (?)')
-        const groups = groupCommit(db, () => undefined, STANDING)
+        const groups = new GroupCommit(db, () => undefined, STANDING)
         await Promise.allSettled(
           successes.map((succeeds, n) =>
             groups.run(async () => {

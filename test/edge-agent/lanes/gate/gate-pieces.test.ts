@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { checkDevices } from '../../../../device-drivers/kit/check-devices.ts'
 import { bulkDetector } from '../../../../edge-agent/lanes/gate/gate-alarms.ts'
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
-import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
+import { Presence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, tagOwnerOf, severityOf } from '../../../../policy/store-policy.ts'
 
@@ -36,7 +36,7 @@ describe('the parts of a gate', () => {
           { maxLength: 60 },
         ),
         (before) => {
-          const around = openPresence({ stationaryTags: [], calibratingUntilMs: 30_000, nowMs: 0 })
+          const around = new Presence({ stationaryTags: [], calibratingUntilMs: 30_000, nowMs: 0 })
           let atMs = 0
           for (const read of before) {
             atMs += read.afterMs
@@ -53,7 +53,7 @@ describe('the parts of a gate', () => {
   })
 
   it('stay within their limits for any input', () => {
-    const around = openPresence({ stationaryTags: [], calibratingUntilMs: 0, nowMs: 0 })
+    const around = new Presence({ stationaryTags: [], calibratingUntilMs: 0, nowMs: 0 })
     const seen = deduplicator()
     const many = bulkDetector(() => DEFAULT_GATE_POLICY)
     for (let n = 0; n < 50_000; n++) {

@@ -2,7 +2,7 @@ import type { DeviceCommand } from '../../../../device-drivers/kit/device.ts'
 import type { KnownItem } from '../../../../edge-agent/items/item-table.ts'
 import type { Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import type { DeviceRecord } from '../../../../edge-agent/devices/device-journal.ts'
-import { openGate, type GateLane, type GateParts } from '../../../../edge-agent/lanes/gate/gate-lane.ts'
+import { GateLane, type GateParts } from '../../../../edge-agent/lanes/gate/gate-lane.ts'
 import type { TagAssessment } from '../../../../edge-agent/lanes/gate/assess-tag.ts'
 import type { StationaryTag } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { GatePolicy, DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
@@ -93,7 +93,7 @@ export function gateWorld(
       onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
       onAlarm: (epc, assessment) => void alarms.push({ epc, assessment, atMs: world.clock.elapsed() }),
     }
-    return openGate(parts)
+    return new GateLane(parts)
   }
 
   const gate: GateWorld = {

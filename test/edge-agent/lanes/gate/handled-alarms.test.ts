@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ALARMS_LIMIT, openHandledAlarms } from '../../../../edge-agent/lanes/gate/handled-alarms.ts'
+import { ALARMS_LIMIT, HandledAlarms } from '../../../../edge-agent/lanes/gate/handled-alarms.ts'
 import type { Journal } from '../../../../edge-agent/ledger/journal/journal.ts'
 import type { JournalBody } from '../../../../policy/journal.ts'
 import type { AlarmStep } from '../../../../policy/vocabulary.ts'
@@ -8,7 +8,7 @@ function bench() {
   const rows: JournalBody[] = []
   const steps: string[] = []
   let holdCommit: Promise<void> = Promise.resolve()
-  const alarms = openHandledAlarms({
+  const alarms = new HandledAlarms({
     ledger: {
       journal: { append: (body: JournalBody) => rows.push(body) } as unknown as Journal,
       commits: {
@@ -17,7 +17,7 @@ function bench() {
           await holdCommit
           return done
         },
-      } as Parameters<typeof openHandledAlarms>[0]['ledger']['commits'],
+      } as ConstructorParameters<typeof HandledAlarms>[0]['ledger']['commits'],
     },
     journal: { write: async () => void steps.push('events') },
     nowMs: () => 1_000,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredRelease } from '../../../../edge-agent/items/item-file.ts'
-import { openReleasedUnits, type ReleasedUnit } from '../../../../edge-agent/lanes/gate/released-units.ts'
+import { ReleasedUnits, type ReleasedUnit } from '../../../../edge-agent/lanes/gate/released-units.ts'
 import { parseEpc } from '../../../../policy/gs1/epc.ts'
 import { receiptEntry } from '../../../../policy/receipts/receipt-claims.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -14,7 +14,7 @@ function openUnits() {
   const world = virtualPlatform({ seed: 1 })
   const disk = new Map<string, StoredRelease>()
   const open = () =>
-    openReleasedUnits({
+    new ReleasedUnits({
       nowMs: world.clock.wall,
       timers: world.timers,
       memory: {
@@ -109,7 +109,7 @@ describe('released units', () => {
       }
     }
     const memory = { releases: fail, saveReleases: fail }
-    const units = openReleasedUnits({ nowMs: world.clock.wall, timers: world.timers, memory, safely })
+    const units = new ReleasedUnits({ nowMs: world.clock.wall, timers: world.timers, memory, safely })
     units.add(openUnits().unit(0, epcOf(1)))
     units.stop()
     expect(units.covers(epcOf(1))).toBe(true)

@@ -1,17 +1,22 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { contentHash, type OperatorRecord, type PolicyClaims } from '../../../policy/documents/store-documents.ts'
+import {
+  contentHash,
+  LEDGER_DAYS,
+  type OperatorRecord,
+  type PolicyClaims,
+} from '../../../policy/documents/store-documents.ts'
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { ledgerDaysOf } from './simulate-policy.ts'
+import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
 import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
-import { deviceFacts, publishedDevices } from '../store-documents/device-queries.ts'
-import { policyOf } from '../store-documents/parsed-policy.ts'
+import { deviceFacts, publishedDevices } from '../store-facts/device-queries.ts'
+import { policyOf } from '../store-facts/parsed-policy.ts'
 
 /**
  * Builds the policy document of a store, at every request, from the rows of the store, its operators, agents and
@@ -43,7 +48,7 @@ const moveOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId),
 )
 /** Claims of the store's current policy with their content hash. */
-export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
+export async function policyDocumentOf(db: Db, store: StoreRow, { authority }: Services): Promise<PolicyDocument> {
   const claims = await policyClaims(db, store, {
     iat: Math.floor(authority.clock.nowMs() / 1_000),
     epoch: authority.documentEpoch,
@@ -91,13 +96,13 @@ export async function policyClaims(
   }
 }
 
-export interface StorePolicy {
+export interface PolicyDocument {
   readonly claims: PolicyClaims
   readonly hash: string
 }
 
 /** Signs the policy for agents. */
-export function signPolicy({ claims }: StorePolicy, { authority }: Services): string {
+export function signPolicy({ claims }: PolicyDocument, { authority }: Services): string {
   return signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner)
 }
 
@@ -123,4 +128,23 @@ async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, '
   // Until all agents have reported, the cloud does not know which deny list number the receipt home needs.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
+}
+
+/** How long agents keep acknowledged rows. The policies of all stores contain the number unless it is the default. */
+const LEDGER_DAYS_NAME = 'retention/ledger'
+
+/** Days for which agents keep acknowledged rows, for a policy. Empty for the default. */
+async function ledgerDaysOf(db: Db): Promise<{ ledgerDays?: number }> {
+  const days = Number((await readValue(db, LEDGER_DAYS_NAME)) ?? LEDGER_DAYS)
+  return days === LEDGER_DAYS ? {} : { ledgerDays: days }
+}
+
+/** Stores the number of days. If it changed, every store gets a new policy. */
+export async function publishLedgerDays(db: Db, days: number): Promise<void> {
+  if (Number((await readValue(db, LEDGER_DAYS_NAME)) ?? LEDGER_DAYS) === days) return
+  await writeValue(db, LEDGER_DAYS_NAME, String(days))
+  await db
+    .updateTable('store')
+    .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+    .execute()
 }

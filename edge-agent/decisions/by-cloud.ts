@@ -4,14 +4,14 @@ import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClassOf, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { readReceipt } from './by-receipt.ts'
-import { decideByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
+import { judgeByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
 import type { RequestContext, Verdict } from './request.ts'
 
 /**
  * Requests a decision from the cloud and verifies the token in its answer. Returns undefined if the cloud did not
  * decide; the agent then decides alone.
  */
-export async function decideOnline(
+export async function judgeByCloud(
   parts: TokenParts,
   link: CloudLink,
   context: RequestContext,
@@ -94,7 +94,7 @@ async function verdictOf(
       ...itemStatus,
     }
   }
-  const verdict = decideByToken(parts, context, await openWithNewestKeys(parts, link, context, token), true)
+  const verdict = judgeByToken(parts, context, await openWithNewestKeys(parts, link, context, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
   const all = rightClassOf(context.request.action) === 'exit' && !namesItem(context)
   return { granted: true, grant: { ...verdict.grant, token, all, acknowledgedSeq, ...receiptOf(body), ...itemStatus } }

@@ -1,28 +1,19 @@
 import { resolveWorkflow, type DeviceCapabilities, type DeviceFacts } from '../../../policy/devices.ts'
 import type { DeviceType, ProtectionTechnology, WorkflowType } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
-const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
-  db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),
-)
-
 /** Device of the tenant, even if decommissioned. */
-export async function findDevice(db: Db, tenant: string, deviceId: string): Promise<DeviceRow | undefined> {
-  const [row] = await byId(db, { tenant, deviceId })
-  return row
-}
-
-const ofStore = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).orderBy('device_id'),
+export const findDevice = preparedRow((db, tenant: string, deviceId: string) =>
+  db.selectFrom('device').selectAll().where('device_id', '=', deviceId).where('tenant', '=', tenant),
 )
 
 /** Devices of a store, oldest first. */
-export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
-  return ofStore(db, { storeId })
-}
+export const listDevices = preparedRows((db, storeId: string) =>
+  db.selectFrom('device').selectAll().where('store_id', '=', storeId).orderBy('device_id'),
+)
 
 /**
  * Maximum number of decommissioned devices in a policy. Agents do not know devices that were decommissioned earlier,
