@@ -1,3 +1,4 @@
+import { applyTill } from './sales/tills/apply-till.ts'
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './platform/accounts/key-operations.ts'
@@ -116,6 +117,7 @@ export async function createCloud({
     metrics,
     offersChanged: notifier(),
     entityRegistered: notifier(),
+    applyTill,
     paymentsDue: notifier(),
     identityProvider: openIdProvider(config, { outgoing, platform, log }),
     outgoing,

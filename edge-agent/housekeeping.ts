@@ -8,6 +8,10 @@ import type { AgentClock } from './trust/time/clock.ts'
 /** The agent deletes claims and denials this time after they expire, s. */
 const KEEP_AFTER_END = 3_600
 const DAY_MS = 86_400_000
+/** A till must not repeat a number of a sale within this time (ADR till-sales). */
+const SALES_DAYS = 90
+/** The cloud may be restored, and then needs the reports about tags again. */
+const TAGS_DAYS = 14
 const HOUSEKEEPING_MS = 600_000
 
 /**
@@ -42,6 +46,7 @@ export function startHousekeeping({
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeRequests.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.till.prune(now - TAGS_DAYS * DAY_MS, now - SALES_DAYS * DAY_MS, ledger.journal.acked)
         ledger.journal.prune(now - (trust.policy?.ledgerDays ?? LEDGER_DAYS) * DAY_MS)
       }
       if (timeTrust !== 'none') onRun(now)

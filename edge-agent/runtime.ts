@@ -18,6 +18,7 @@ import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { ReleaseNotices } from './peers/release-notices.ts'
@@ -70,6 +71,8 @@ export class Agent {
   readonly trust: Trust
   readonly items: Replica
   readonly operators: Operators
+  /** What tills report. */
+  readonly sales: TillSales
   readonly link: CloudConnection
   readonly home: Home
   /** Release notices between the agents of the store. */
@@ -105,6 +108,11 @@ export class Agent {
     this.trust = trust
     this.items = items
     this.operators = this.#openOperators()
+    this.sales = new TillSales({
+      ...this.#base,
+      policy: () => this.trust.policy?.policy,
+      onChanged: () => this.#changed(),
+    })
     this.#devices = this.#openDevices()
     this.config = Object.defineProperty({ ...parts.config }, 'devices', { get: () => this.#devices.entries })
     this.#cloud = this.#openCloud()

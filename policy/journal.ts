@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
+import { SaleNames, TillReturn, TillSale } from './till-sale.ts'
 import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
 import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
@@ -80,6 +81,10 @@ export const Evidence = z.discriminatedUnion('kind', [
       .refine(isStorableText, UNSTORABLE_TEXT)
       .optional(),
   }),
+  /** A till sold. `items`: epoch and number of the item sequence that the agent knew. */
+  z.strictObject({ kind: z.literal('sale'), sale: TillSale, items: z.tuple([z.int().min(0), z.int().min(0)]) }),
+  z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: z.string().min(1).max(300).optional() }),
+  z.strictObject({ kind: z.literal('sale_return'), return: TillReturn }),
   /** An operator acknowledged or disposed of an alarm at a gate of this agent. */
   z.strictObject({
     kind: z.literal('alarm_handled'),
@@ -90,6 +95,8 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
 ])
 export type Evidence = z.infer<typeof Evidence>
+/** What a till reported to an agent. */
+export type TillEvidence = Extract<Evidence, { kind: 'sale' | 'sale_void' | 'sale_return' }>
 export type AlarmHandled = Extract<Evidence, { kind: 'alarm_handled' }>
 
 /** Content of a row. The row hash covers this content, the row number and the previous hash. */

@@ -144,6 +144,11 @@ const OfflineLimits = z.strictObject({
 
 /** Limits of a lying till (ADR till-sales). */
 const TillSales = z.strictObject({
+  agents: z
+    .array(z.string().min(1).max(128))
+    .max(100)
+    .default([])
+    .describe('Ids of the agents that may record sales of tills, also without network.'),
   salesPerHour: z
     .int()
     .min(0)

@@ -31,12 +31,13 @@ const name = (max: number) =>
     .min(1)
     .max(max)
     .refine(isPrintable, 'must be one line without control or format characters')
-const Scanned = z
-  .string()
-  .min(1)
-  .max(200)
-  .refine((s) => !/[\u0000-\u001f\u007f]/.test(s), 'must not contain control characters')
-const Tags = z.array(Scanned).min(1).max(TAGS_LIMIT).optional()
+const scanned = (max: number) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine((s) => !/[\u0000-\u001f\u007f]/.test(s), 'must not contain control characters')
+const Tags = z.array(scanned(200)).min(1).max(TAGS_LIMIT).optional()
 
 /** Names of the tags of one or more pieces. */
 export const TagNames = { epcs: Tags, tagUids: Tags, tagIds: Tags }
@@ -61,7 +62,7 @@ export interface SaleName {
 export const SaleLine = z
   .strictObject({
     lineId: name(64).optional().describe('Default: the position of the line, from 1.'),
-    ean: Scanned.optional(),
+    ean: scanned(200).optional(),
     productId: z.string().max(128).refine(isIdShaped, 'is not an id').optional(),
     name: name(120).optional(),
     quantity: z
@@ -124,6 +125,50 @@ export function refuseSameLines({ lines }: { lines: readonly SaleLine[] }, conte
     if (known.has(id)) context.addIssue({ code: 'custom', path: ['lines', i, 'lineId'], message: 'is sent twice' })
     known.add(id)
   }
+}
+
+/** Goods that came back to a till. */
+export const TillReturn = z.strictObject({
+  returnId: name(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
+  saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
+  tillId: name(64).optional(),
+  series: name(64).optional(),
+  purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
+  receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
+  code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
+  lines: z
+    .array(
+      z.strictObject({
+        lineId: name(64),
+        quantity: z
+          .number()
+          .min(0.001)
+          .max(SALE_QUANTITY_LIMIT)
+          .optional()
+          .describe('Default: the named tags, or all that is left of the line.'),
+        ...TagNames,
+      }),
+    )
+    .min(1)
+    .max(SALE_LINES_LIMIT)
+    .optional()
+    .describe('Default: the tags below, or all that is left of the sale.'),
+  ...TagNames,
+  resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
+  occurredAt: z.iso.datetime({ offset: true }).optional(),
+  reason: name(300).optional(),
+})
+export type TillReturn = z.output<typeof TillReturn>
+
+/** Key of a return in its store. */
+export function returnKeyOf(storeId: string, { returnId }: TillReturn): string {
+  return hash('sha256', JSON.stringify(['untag/return/1', storeId, returnId]), 'hex')
+}
+
+/** Hash of what a return says, without its time. */
+export function returnContent(request: TillReturn): string {
+  const said = { ...request, occurredAt: undefined }
+  return hash('sha256', JSON.stringify(Object.entries(said).sort(([a], [b]) => (a < b ? -1 : 1))), 'hex')
 }
 
 /** Id of a line: the till's own, or its position from 1. */

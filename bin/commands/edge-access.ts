@@ -1,7 +1,14 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
-import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
+import {
+  LOCAL_URLS,
+  openPairings,
+  TILL_RIGHTS,
+  type Pairing,
+  type Pairings,
+  type TillRight,
+} from '../../edge-agent/ledger/pairings.ts'
 import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
 import { hashSecret, newSecret, pairingUrl, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import { credentialFile } from '../../host/credential-file.ts'
@@ -82,11 +89,20 @@ export async function runCredential({ data, renew, json }: Values<typeof EDGE_CR
 }
 
 /** Creates a credential for one named program. The ledger stores only its hash. */
-export async function runPair({ data, name, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+export async function runPair({ data, name, may, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+  const rights = rightsIn(may)
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)
-  withPairings(data, (pairings) => pairings.addProgram(hashSecret(credential), name, platform.clock.wall()))
+  withPairings(data, (pairings) => pairings.addProgram(hashSecret(credential), name, platform.clock.wall(), rights))
   print(json, 'credential', credential)
+}
+
+function rightsIn(may: string | undefined): TillRight[] {
+  const named = may?.split(',').map((right) => right.trim()) ?? []
+  const unknown = named.find((right) => !TILL_RIGHTS.some((known) => known === right))
+  if (unknown !== undefined)
+    throw new WrongUsage([`--may: ${unknown} is no right: send ${TILL_RIGHTS.join(', ')}, or both`])
+  return TILL_RIGHTS.filter((right) => named.includes(right))
 }
 
 /** Creates and prints a one-time link that pairs a browser. */
@@ -143,9 +159,10 @@ function print(json: boolean, name: string, value: string): void {
   process.stdout.write(json ? `${JSON.stringify({ [name]: value })}\n` : `${value}\n`)
 }
 
-function toPairing({ id, kind, name, pairedMs, usedMs }: Pairing) {
+function toPairing({ id, kind, name, pairedMs, usedMs, rights }: Pairing) {
   const lastUsedAt = usedMs === null ? {} : { lastUsedAt: new Date(usedMs).toISOString() }
-  return { id, kind, name, pairedAt: new Date(pairedMs).toISOString(), ...lastUsedAt }
+  const may = rights.length > 0 ? { may: rights } : {}
+  return { id, kind, name, pairedAt: new Date(pairedMs).toISOString(), ...may, ...lastUsedAt }
 }
 
 function dayOf(ms: number): string {

@@ -65,6 +65,38 @@ export interface AgentClient {
   authorize(request: AgentRequest<'authorize'>, options?: AgentCallOptions): Promise<AgentAnswer<'authorize'>>
 
   /**
+   * Records a sale of a till. Send it again if the answer was lost: it is recorded once.
+   *
+   * @example
+   * const sold = await agent.recordSale({
+   *   saleId: '4711',
+   *   tillId: 'till-3',
+   *   occurredAt: new Date().toISOString(),
+   *   lines: [{ name: 'Jacke', quantity: 1, priceUnit: 8990, vat: 19, epcs: ['3034257BF7194E4000001A85'] }],
+   * })
+   * for (const { message } of sold.warnings) console.log(message)
+   */
+  recordSale(request: AgentRequest<'recordSale'>, options?: AgentCallOptions): Promise<AgentAnswer<'recordSale'>>
+
+  /**
+   * Voids a sale of a till: its tags alarm again.
+   *
+   * @example
+   * const { items } = await agent.voidSale({ saleId: '4711', tillId: 'till-3' })
+   * for (const { tag, itemStatus } of items) console.log(tag, itemStatus)
+   */
+  voidSale(request: AgentRequest<'voidSale'>, options?: AgentCallOptions): Promise<AgentAnswer<'voidSale'>>
+
+  /**
+   * Records goods that came back to a till: their tags alarm again.
+   *
+   * @example
+   * const back = await agent.recordReturn({ returnId: 'R-1', epcs: ['3034257BF7194E4000001A85'] })
+   * console.log(back.synced)
+   */
+  recordReturn(request: AgentRequest<'recordReturn'>, options?: AgentCallOptions): Promise<AgentAnswer<'recordReturn'>>
+
+  /**
    * Handles a scanned text as the scanner of the device would: a receipt, a tag, a badge or a pick-up code.
    *
    * @example
@@ -169,6 +201,9 @@ type CallName = Exclude<keyof AgentClient, 'devices' | 'events'>
 const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'], AgentOperations[N]['path']] } = {
   authorize: ['POST', '/v1/authorize'],
   scan: ['POST', '/v1/scan'],
+  recordSale: ['POST', '/v1/sales'],
+  voidSale: ['POST', '/v1/sales/void'],
+  recordReturn: ['POST', '/v1/returns'],
   status: ['GET', '/v1/status'],
   operators: ['GET', '/v1/operators'],
   signIn: ['POST', '/v1/operator'],
@@ -225,6 +260,9 @@ export function createAgentClient(options: AgentClientOptions): AgentClient {
   return {
     authorize: (request, own) => call('authorize', request, own),
     scan: (request, own) => call('scan', request, own),
+    recordSale: (request, own) => call('recordSale', request, own),
+    voidSale: (request, own) => call('voidSale', request, own),
+    recordReturn: (request, own) => call('recordReturn', request, own),
     status: (own) => call('status', {}, own),
     devices: async (own) => (await call('status', {}, own)).devices,
     operators: async (own) => (await call('operators', {}, own)).operators,

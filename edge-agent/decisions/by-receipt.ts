@@ -199,7 +199,7 @@ function knownGoods(parts: ReceiptParts, claims: ReceiptClaims, identifiers: Ite
   for (const { kind, name } of items.namesIn(STOPPED)) {
     const n = numbers.get(Buffer.from(receiptEntry(cti, kind, name)).toString('hex'))
     const item = n === undefined ? undefined : items.find(kind, name)
-    if (n !== undefined && item) stopped.set(n, item)
+    if (n !== undefined && item && STOPPED.has(item.status)) stopped.set(n, item)
   }
   return { named: undefined, stopped, recalled }
 }

@@ -14,6 +14,7 @@ import { alarmRoutes, decisionRoutes } from './routes/decision-routes.ts'
 import { INGEST_PATH, ingestRoutes } from './routes/ingest-routes.ts'
 import { operatorRoutes } from './routes/operator-routes.ts'
 import { peerRoutes } from './routes/peer-routes.ts'
+import { saleRoutes } from './routes/sale-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { statusRoutes } from './routes/status-routes.ts'
 
@@ -54,6 +55,7 @@ export function localApp(
   answerErrors(app, log)
 
   decisionRoutes(app, agent, access)
+  saleRoutes(app, agent, access)
   peerRoutes(app, agent, refusals)
   pairRoute(app, access)
   operatorRoutes(app, agent, access)

@@ -5,14 +5,20 @@ import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
 const BODY_LIMIT = 16 * 1024
+/** Maximum size of a sale, bytes: its journal row must fit into one batch. */
+export const SALE_BODY_LIMIT = 96 * 1024
 /** Maximum faults in one answer. */
 export const DETAILS_LIMIT = 20
 
 /** Returns the JSON body of a request, or an error answer. Does not read a body whose Content-Length is too large. */
-export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
+export async function readBody<S extends z.ZodType>(
+  c: Context,
+  schema: S,
+  limit = BODY_LIMIT,
+): Promise<z.output<S> | Response> {
   if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
     return fail(c, 415, 'unsupported-media-type', 'send application/json')
-  if (!isShortBody(c)) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
+  if (!isShortBody(c, limit)) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${limit}`)
   let value: unknown
   try {
     value = await c.req.json()
@@ -22,10 +28,10 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   return checked(c, schema, value)
 }
 
-/** True if the request announces a body of at most `BODY_LIMIT`. */
-export function isShortBody(c: Context): boolean {
+/** True if the request announces a body of at most `limit`. */
+export function isShortBody(c: Context, limit = BODY_LIMIT): boolean {
   const announced = c.req.header('content-length') ?? ''
-  return /^\d{1,9}$/.test(announced) && Number(announced) <= BODY_LIMIT
+  return /^\d{1,9}$/.test(announced) && Number(announced) <= limit
 }
 
 /** Returns the query of a request, or an error answer. */

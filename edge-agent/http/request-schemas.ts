@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SaleNames, TillReturn, TillSale } from '../../policy/till-sale.ts'
 import { TESTED_OUTPUTS } from '../setup/setup.ts'
 import { ALARM_STEPS, DEVICE_TYPES, PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 
@@ -53,6 +54,11 @@ export const HandleAlarmRequest = z.strictObject({
 })
 
 export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
+
+/** A sale of a till (policy/till-sale.ts). An agent takes no customer. */
+export const SaleRequest = TillSale
+export const VoidSaleRequest = z.strictObject({ ...SaleNames, reason: z.string().min(1).max(300).optional() })
+export const SaleReturnRequest = TillReturn
 
 /** The code of a one-time link. */
 export const PairRequest = z.strictObject({ code: z.string().min(1).max(200) })

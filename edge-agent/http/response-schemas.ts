@@ -40,6 +40,34 @@ export const Decision = z
   })
   .meta({ id: 'Decision' })
 
+const Synced = z.boolean().describe('True once the cloud has it. Until then it is only on the disk of this agent.')
+const TagStatus = z.strictObject({ tag: z.string(), itemStatus: z.enum(ITEM_STATUSES) })
+
+export const RecordedSale = z.strictObject({
+  saleId: z.string(),
+  synced: Synced,
+  items: z.array(z.strictObject({ lineId: z.string(), tag: z.string(), itemStatus: z.enum(ITEM_STATUSES).optional() })),
+  warnings: z
+    .array(
+      z.strictObject({
+        code: z.string(),
+        message: z.string(),
+        lineId: z.string().optional(),
+        tag: z.string().optional(),
+      }),
+    )
+    .describe('What is doubtful. A tag with a warning keeps its status; an unknown tag is silent once it is known.'),
+})
+
+export const VoidedSale = z.strictObject({
+  saleId: z.string(),
+  synced: Synced,
+  waiting: z.boolean().describe('True if this agent does not know the sale: the void applies where it is known.'),
+  items: z.array(TagStatus),
+})
+
+export const RecordedReturn = z.strictObject({ returnId: z.string(), synced: Synced, items: z.array(TagStatus) })
+
 const Order = z.strictObject({
   orderId: z.string(),
   status: z.string(),

@@ -16,6 +16,8 @@ export interface ItemFile {
    * row.
    */
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
+  /** The other names of the item with this name. */
+  othersOf(name: string): string[]
   /** Name of the product of an item; undefined if the file has none. */
   productOf(name: string): string | undefined
   /** Name of the only product with these facts; undefined if there are none or several. */
@@ -44,6 +46,8 @@ export interface StoredRow extends PackedItem {
   readonly product?: string | undefined
   /** Hash of its small picture. */
   readonly picture?: string | undefined
+  /** The other names of the item, as they are stored. */
+  readonly others?: readonly string[] | undefined
 }
 
 /** The small pictures of products. */
@@ -101,9 +105,9 @@ interface StoredLabel {
 }
 
 /** Increase this version when the tables or the packing of items (item-slots.ts) change. */
-const SCHEMA_VERSION = 3
+const SCHEMA_VERSION = 4
 const ITEMS =
-  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL, product INTEGER) WITHOUT ROWID, STRICT'
+  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL, product INTEGER, others TEXT) WITHOUT ROWID, STRICT'
 const ITEMS_BY_PRODUCT =
   'CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL; CREATE INDEX item_by_label ON item (label, product)'
 /** `picture`: hash of the small picture, '' without one. */
@@ -210,7 +214,7 @@ function connect(file: string): Connection {
 function itemFile(db: Connection): ItemFile {
   const set = () =>
     db.prepare(
-      'INSERT INTO item (name, info, label, product) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, label = excluded.label, product = excluded.product',
+      'INSERT INTO item (name, info, label, product, others) VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, label = excluded.label, product = excluded.product, others = excluded.others',
     )
   const remove = () => db.prepare('DELETE FROM item WHERE name = ?')
   let [setItem, removeItem] = [set(), remove()]
@@ -235,9 +239,9 @@ function itemFile(db: Connection): ItemFile {
   const write = db.transaction((rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]) => {
     for (const [i, { category, brand, technology }] of labels.slice(stored).entries())
       setLabel.run(stored + i + 1, category, brand, technology ?? null)
-    for (const { name, info, label, product, picture } of rows) {
+    for (const { name, info, label, product, picture, others = [] } of rows) {
       if (info === 0) removeItem.run(name)
-      else setItem.run(name, info, label, products.idOf(product, picture))
+      else setItem.run(name, info, label, products.idOf(product, picture), others.length > 0 ? others.join('\n') : null)
     }
     writeProgress(progress)
   })
@@ -262,6 +266,10 @@ function itemFile(db: Connection): ItemFile {
       clear.immediate(progress)
       ;[setItem, removeItem] = [set(), remove()]
       products = productNames(db)
+    },
+    othersOf: (name) => {
+      const row = db.prepare<[string], { others: string | null }>('SELECT others FROM item WHERE name = ?').get(name)
+      return row?.others?.split('\n') ?? []
     },
     productOf: (name) => products.of(name),
     onlyProductOf: (facts) => products.only(facts),

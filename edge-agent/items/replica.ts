@@ -180,8 +180,43 @@ type ItemListener = (entries: readonly ItemEntry[]) => void
 /** `rollback`: the page belongs to an earlier epoch. */
 type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
+/** Status of a tag by a report of a till, and the position of the items that contains it; `ver` null: not known yet. */
+export interface TillTag {
+  readonly status: ItemStatus
+  readonly epoch: number
+  readonly ver: number | null
+}
+
+function* namesOf(keys: Iterable<string>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
+  for (const key of keys) {
+    const kind = KINDS.find((each) => LETTERS[each] === key[0])
+    if (kind) yield { kind, name: key.slice(1) }
+  }
+}
+
+/** What tills reported of tags, by their key. */
+export interface TillTags {
+  tag(key: string): TillTag | undefined
+  /** Keys of the tags that a till gave one of these statuses. */
+  in(statuses: ReadonlySet<ItemStatus>): readonly string[]
+}
+
+const NO_TILL_TAGS: TillTags = { tag: () => undefined, in: () => [] }
+
+/**
+ * A report of a till changes only what the till can know: goods that were for sale are paid, and goods that were sold
+ * came back. Goods that must stay for another reason stay.
+ */
+function withReport(item: KnownItem, status: ItemStatus): KnownItem {
+  if (status === 'paid') return item.status === 'sellable' ? { ...item, status, paying: false } : item
+  const isSold = item.status === 'paid' || item.status === 'picked_up'
+  return isSold || item.status === 'sellable' ? { ...item, status, paying: false } : item
+}
+
 interface ReplicaParts {
   disk: ItemFile
+  /** Default: none. */
+  tillTags?: TillTags
   platform: Pick<Platform, 'timers'>
   log: Log
 }
@@ -204,6 +239,7 @@ export class Replica {
   readonly pictures: Pictures
   readonly #table = itemTable()
   readonly #disk: ItemFile
+  readonly #tillTags: TillTags
   readonly #log: Log
   readonly #labels: ItemLabels
   readonly #writer: ItemWriter
@@ -215,8 +251,9 @@ export class Replica {
   /** If set, the agent must fetch all items again. The floor of the first page must be at least this number. */
   #restartFloor: number | undefined
 
-  constructor({ disk, platform: { timers }, log }: ReplicaParts) {
+  constructor({ disk, tillTags = NO_TILL_TAGS, platform: { timers }, log }: ReplicaParts) {
     this.#disk = disk
+    this.#tillTags = tillTags
     this.#log = log
     this.pictures = new Pictures({ file: disk.pictures, log })
     const stored = disk.read()
@@ -227,17 +264,41 @@ export class Replica {
     this.#writer = new ItemWriter({ disk, timers, log, labels: this.#labels, progress: () => this.#at })
   }
 
+  /** Finds an item. What a till reported of its tag counts until the items contain it. */
   find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined {
-    const packed = this.#table.get(keyOf(kind, name))
-    return packed && unpackItem(packed, this.#labels.at(packed.label))
+    return this.findByKey(keyOf(kind, name))
+  }
+
+  /** Like `find`, with a key of `keysOf`. */
+  findByKey(key: string): KnownItem | undefined {
+    const packed = this.#table.get(key)
+    const item = packed && unpackItem(packed, this.#labels.at(packed.label))
+    const reported = item && this.#reportOf(key)
+    return item && reported ? withReport(item, reported) : item
+  }
+
+  #reportOf(key: string): ItemStatus | undefined {
+    const report = this.#tillTags.tag(key)
+    if (!report) return undefined
+    const { epoch, ver } = this.#at
+    const isContained = report.ver !== null && (report.epoch < epoch || (report.epoch === epoch && report.ver <= ver))
+    return isContained ? undefined : report.status
+  }
+
+  /** All names of an item, as a till's report is stored; the name itself if the item is unknown. */
+  keysOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string[] {
+    const key = keyOf(kind, name)
+    try {
+      return [key, ...this.#disk.othersOf(key)]
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the other names of an item could not be read')
+      return [key]
+    }
   }
 
   /** Names of the items in one of these statuses, with their kind. */
   *namesIn(statuses: ReadonlySet<ItemStatus>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
-    for (const name of this.#table.namesIn(statuses)) {
-      const kind = KINDS.find((each) => LETTERS[each] === name[0])
-      if (kind) yield { kind, name: name.slice(1) }
-    }
+    for (const names of [this.#tillTags.in(statuses), this.#table.namesIn(statuses)]) yield* namesOf(names)
   }
 
   /**
@@ -387,6 +448,9 @@ export class Replica {
       else this.#table.set(name, packed)
       rows.push({ name, ...packed, product, picture })
     }
+    if (rows.length > 1)
+      for (const row of rows)
+        Object.assign(row, { others: rows.flatMap(({ name }) => (name === row.name ? [] : name)) })
     this.#writer.add(entry.seq, rows)
   }
 

@@ -19,6 +19,7 @@ import {
   type Watermark,
 } from './file/watermark.ts'
 import { openPairings, type Pairings } from './pairings.ts'
+import { TillReports } from './till-reports.ts'
 import type { Log } from '../log.ts'
 
 /**
@@ -185,6 +186,8 @@ export class Ledger {
   readonly homeRequests: StoredHomeRequests
   readonly metadata: Metadata
   readonly pairings: Pairings
+  /** Sales, voids and returns that tills reported here. */
+  readonly till: TillReports
   readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
   readonly #db: Connection
@@ -213,6 +216,7 @@ export class Ledger {
     this.homeGrants = openHomeGrants(db, this.claims, this.journal)
     this.homeRequests = openStoredHomeRequests(db, this.claims)
     this.pairings = openPairings(db)
+    this.till = new TillReports(db)
     this.cloudGeneration = openCloudGeneration(metadata, this.journal)
     this.commits = commits(db, {
       onUndone: () => this.#reload(),

@@ -34,12 +34,17 @@ export interface Pairing {
   readonly pairedMs: number
   /** Last stored use, at most a day old while the browser is in use. Null for programs. */
   readonly usedMs: number | null
+  /** What a program may report of a till. Neither right releases anything. */
+  readonly rights: readonly TillRight[]
 }
+
+export const TILL_RIGHTS = ['sales', 'returns'] as const
+export type TillRight = (typeof TILL_RIGHTS)[number]
 
 export interface Pairings {
   /** Returns undefined if no program or browser has this hash, or if the browser was unused for too long. */
   find(kind: Pairing['kind'], hash: string, nowMs: number): Pairing | undefined
-  addProgram(hash: string, name: string, nowMs: number): void
+  addProgram(hash: string, name: string, nowMs: number, rights?: readonly TillRight[]): void
   /** Stores the hash of a new one-time link. */
   addLink(hash: string, nowMs: number): void
   /**
@@ -61,6 +66,7 @@ interface Row {
   name: string
   paired_ms: number
   used_ms: number | null
+  rights: string
 }
 
 /**
@@ -70,15 +76,15 @@ interface Row {
 const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
 const HASH_IN_ID = 12
-const SELECT = `SELECT hash, kind, name, paired_ms, used_ms FROM (
-  SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms FROM pairing
-  UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms FROM browser)`
+const SELECT = `SELECT hash, kind, name, paired_ms, used_ms, rights FROM (
+  SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms, rights FROM pairing
+  UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms, '' AS rights FROM browser)`
 
 /** Opens the pairings in this ledger's tables. */
 export function openPairings(db: Connection): Pairings {
   const byHash = db.prepare<[string, string], Row>(`${SELECT} WHERE kind = ? AND hash = ?`)
   const all = db.prepare<[], Row>(`${SELECT} ORDER BY kind, paired_ms`)
-  const addProgram = db.prepare('INSERT INTO pairing (hash, name, created_ms) VALUES (?, ?, ?)')
+  const addProgram = db.prepare('INSERT INTO pairing (hash, name, created_ms, rights) VALUES (?, ?, ?, ?)')
   const addBrowser = db.prepare('INSERT INTO browser (hash, created_ms, used_ms) VALUES (?, ?, ?)')
   const use = db.prepare('UPDATE browser SET used_ms = ? WHERE substr(hash, 1, ?) = ?')
   const trimBrowsers = db.prepare(
@@ -100,7 +106,7 @@ export function openPairings(db: Connection): Pairings {
       const pairing = asPairing(row)
       return pairing.usedMs !== null && nowMs - pairing.usedMs > BROWSER_LIFE_MS ? undefined : pairing
     },
-    addProgram: (hash, name, nowMs) => void addProgram.run(hash, name, nowMs),
+    addProgram: (hash, name, nowMs, rights = []) => void addProgram.run(hash, name, nowMs, rights.join(' ')),
     addLink(hash, nowMs) {
       addLink.run(hash, nowMs)
       trimLinks.run(LINK_LIMIT)
@@ -112,7 +118,7 @@ export function openPairings(db: Connection): Pairings {
       if (!link || nowMs < link.created_ms || nowMs - link.created_ms >= LINK_LIFE_MS) return undefined
       trimBrowsers.run(BROWSER_LIMIT - 1)
       addBrowser.run(browserHash, nowMs, nowMs)
-      return { id: idOf(browserHash), kind: 'browser', name: '', pairedMs: nowMs, usedMs: nowMs }
+      return { id: idOf(browserHash), kind: 'browser', name: '', pairedMs: nowMs, usedMs: nowMs, rights: [] }
     },
     isUseDue: ({ usedMs }, nowMs) => usedMs !== null && Math.abs(nowMs - usedMs) >= NOTE_USE_EVERY_MS,
     noteUse: ({ id }, nowMs) => void use.run(nowMs, HASH_IN_ID, hashOfId(id)),
@@ -121,8 +127,9 @@ export function openPairings(db: Connection): Pairings {
   }
 }
 
-function asPairing({ hash, kind, name, paired_ms, used_ms }: Row): Pairing {
-  return { id: idOf(hash), kind, name, pairedMs: paired_ms, usedMs: used_ms }
+function asPairing({ hash, kind, name, paired_ms, used_ms, rights }: Row): Pairing {
+  const own = TILL_RIGHTS.filter((right) => rights.split(' ').includes(right))
+  return { id: idOf(hash), kind, name, pairedMs: paired_ms, usedMs: used_ms, rights: own }
 }
 
 function idOf(hash: string): string {

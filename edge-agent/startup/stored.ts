@@ -86,7 +86,7 @@ export function openStorage(
       `the file of the items ${isDamaged ? 'is damaged and was set aside' : 'cannot be opened and is not used'}: gates alarm for paid goods until the agent has fetched the items from the cloud`,
     ),
   )
-  const items = new Replica({ disk: itemFile, platform, log })
+  const items = new Replica({ disk: itemFile, tillTags: ledger.till, platform, log })
   items.onChange((entries) => forgetReturned(ledger, entries))
   const trust = new Trust(identity, ledger, clock, items)
   const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })

@@ -71,6 +71,12 @@ export const EDGE_PAIR_OPTIONS = {
     placeholder: 'TEXT',
     fallback: 'program',
   }),
+  may: text({
+    flag: 'may',
+    env: 'UNTAG_PROGRAM_MAY',
+    help: 'What the program may report of a till: sales, returns, or sales,returns. Neither releases anything',
+    placeholder: 'RIGHTS',
+  }),
   json,
 }
 

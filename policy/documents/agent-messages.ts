@@ -45,6 +45,8 @@ export const AckClaims = z.strictObject({
   head: z.string(),
   /** Absent means 1. After a restore of the cloud, agents ignore acknowledgements of earlier generations. */
   cloudGeneration: z.int().min(1).optional(),
+  /** Epoch and number of the item sequence that contains what these rows changed. */
+  items: z.tuple([Seconds, Seconds]).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
 

@@ -2698,6 +2698,7 @@ FetchProtectionPolicyResponsePolicyGate = TypedDict(
 FetchProtectionPolicyResponsePolicyTillSales = TypedDict(
     "FetchProtectionPolicyResponsePolicyTillSales",
     {
+        "agents": List[str],
         "salesPerHour": int,
         "valuePerHour": float,
     },
@@ -6108,6 +6109,7 @@ SimulateProtectionPolicyRequestPolicyGate = TypedDict(
 SimulateProtectionPolicyRequestPolicyTillSales = TypedDict(
     "SimulateProtectionPolicyRequestPolicyTillSales",
     {
+        "agents": NotRequired[List[str]],
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
     },
@@ -7353,6 +7355,7 @@ UpdateProtectionPolicyRequestPolicyGate = TypedDict(
 UpdateProtectionPolicyRequestPolicyTillSales = TypedDict(
     "UpdateProtectionPolicyRequestPolicyTillSales",
     {
+        "agents": NotRequired[List[str]],
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
     },
@@ -7436,6 +7439,7 @@ UpdateProtectionPolicyResponsePolicyGate = TypedDict(
 UpdateProtectionPolicyResponsePolicyTillSales = TypedDict(
     "UpdateProtectionPolicyResponsePolicyTillSales",
     {
+        "agents": List[str],
         "salesPerHour": int,
         "valuePerHour": float,
     },

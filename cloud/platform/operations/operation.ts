@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { TillEvidence } from '../../../policy/journal.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { Log } from '../foundation/log.ts'
@@ -56,6 +57,16 @@ export interface Services {
    * to wait for this registration.
    */
   readonly entityRegistered: Notifier
+  /**
+   * Applies what a till reported to an agent. Provided by cloud/sales/tills, because journals lie below sales. False if
+   * the cloud lacks something that may come later.
+   */
+  readonly applyTill: (
+    call: Call,
+    agent: { agentId: string; storeId: string },
+    evidence: TillEvidence,
+    storedMs: number,
+  ) => Promise<boolean>
   /** Notifies after a commit that made payments or refunds due. */
   readonly paymentsDue: Notifier
   /** Undefined without OpenID Connect. */

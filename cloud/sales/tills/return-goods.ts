@@ -1,17 +1,14 @@
-import { hash } from 'node:crypto'
-import { z } from 'zod'
 import {
   receiptCodeHash,
+  returnContent,
+  returnKeyOf,
   saleKeyOf,
-  SALE_LINES_LIMIT,
-  SALE_QUANTITY_LIMIT,
   tagsOf,
-  TagNames,
+  type TillReturn,
 } from '../../../policy/till-sale.ts'
 import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
-import { Id, lines, scanned, text, Timestamp } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
@@ -36,35 +33,6 @@ import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 
 /** Goods that came back to a till (ADR till-sales). */
 
-const Quantity = z.number().min(0.001).max(SALE_QUANTITY_LIMIT)
-
-export const TillReturn = z.strictObject({
-  returnId: text(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
-  saleId: text(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
-  tillId: text(64).optional(),
-  series: text(64).optional(),
-  purchaseId: Id.optional().describe('The sale, by the id that recordSales returned.'),
-  receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
-  code: scanned(128, 8).optional().describe('The sale, by a code that its till printed.'),
-  lines: z
-    .array(
-      z.strictObject({
-        lineId: text(64),
-        quantity: Quantity.optional().describe('Default: the named tags, or all that is left of the line.'),
-        ...TagNames,
-      }),
-    )
-    .min(1)
-    .max(SALE_LINES_LIMIT)
-    .optional()
-    .describe('Default: the tags below, or all that is left of the sale.'),
-  ...TagNames,
-  resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
-  occurredAt: Timestamp.optional(),
-  reason: lines(300).optional(),
-})
-export type TillReturn = z.output<typeof TillReturn>
-
 export interface ReturnResult {
   returnId: string
   purchaseId?: string
@@ -83,9 +51,8 @@ export async function recordReturn(
   recorded: { storedMs: number },
 ): Promise<{ isNew: boolean; result: ReturnResult }> {
   const { db, nowMs } = call
-  const { occurredAt: _, ...said } = request
-  const content = hash('sha256', JSON.stringify(said), 'hex')
-  const return_key = hash('sha256', JSON.stringify(['untag/return/1', store.store_id, request.returnId]), 'hex')
+  const content = returnContent(request)
+  const return_key = returnKeyOf(store.store_id, request)
   const known = await findReturn(db, return_key)
   if (known && known.content !== content)
     throw precondition('return_conflict', 'another return has this number: send a returnId of its own')

@@ -103,7 +103,21 @@ const BASELINE = `
   CREATE INDEX approval_by_operator ON approval (operator_id, at_ms);
   -- Receipts that were honoured while isolated, until the cloud has acknowledged their claims.
   CREATE TABLE isolated_receipt (cti TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
-  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  -- rights: what the program may report, such as 'sales returns'.
+  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL, rights TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
+  CREATE TABLE sale (
+    sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
+    answer TEXT NOT NULL, value_cent INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
+  CREATE INDEX sale_by_time ON sale (stored_ms);
+  CREATE TABLE till_return (return_key TEXT PRIMARY KEY, content TEXT NOT NULL, answer TEXT NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE INDEX return_by_time ON till_return (stored_ms);
+  -- Status of a tag by a till's report, until the agent's items contain it. seq: journal row. epoch, ver: position of the
+  -- item sequence that contains it, once the cloud has acknowledged that row.
+  CREATE TABLE till_tag (
+    name TEXT PRIMARY KEY, status TEXT NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER) WITHOUT ROWID, STRICT;
+  CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;

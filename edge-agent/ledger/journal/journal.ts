@@ -183,11 +183,17 @@ function rowReferences(db: Connection): RowReferences {
         acked,
         head,
       )
+      for (const table of ['sale', 'till_return', 'till_tag'])
+        db.prepare(`UPDATE ${table} SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END`).run(acked, head)
     },
     resetAcknowledged(acked) {
+      db.prepare('UPDATE till_tag SET epoch = NULL, ver = NULL WHERE seq > ?').run(acked)
       db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
     },
-    unacknowledge: (acked) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked),
+    unacknowledge(acked) {
+      db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked)
+      db.prepare('UPDATE till_tag SET epoch = NULL, ver = NULL WHERE seq > ?').run(acked)
+    },
   }
 }
 

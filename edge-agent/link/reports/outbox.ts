@@ -124,11 +124,12 @@ export class Outbox {
     return (claims.cloudGeneration ?? 1) === (ledger.cloudGeneration.current ?? 1) ? claims : undefined
   }
 
-  #store({ seq, head, iat }: AckClaims): boolean {
-    const { commits, journal, claims } = this.#parts.ledger
+  #store({ seq, head, iat, items }: AckClaims): boolean {
+    const { commits, journal, claims, till } = this.#parts.ledger
     return commits.now(() => {
       if (!journal.acknowledge(seq, head)) return false
       claims.noteAcknowledged(seq, iat)
+      if (items) till.acknowledge(seq, items)
       return true
     })
   }

@@ -6,6 +6,7 @@ import {
   type AgentClient,
   type AgentClientOptions,
 } from '../../../clients/typescript/agent-client.ts'
+import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { CREDENTIAL } from '../../support/credential.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
@@ -21,6 +22,22 @@ describe('untag/agent-client', () => {
   let deviceId: string
   let operatorId: string
   let options: AgentClientOptions
+  /** The client of a till: a program that may report sales and returns. */
+  async function pairTill(): Promise<AgentClient> {
+    const { storeId } = store.shop
+    const credential = newSecret('pair', store.world.random)
+    store.agent.ledger.pairings.addProgram(hashSecret(credential), 'till', store.world.clock.wall(), [
+      'sales',
+      'returns',
+    ])
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId }))
+    const agents = [store.identity.agentId]
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents } } }),
+    )
+    await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.agents.length === 1)
+    return createAgentClient({ ...options, credential })
+  }
   beforeAll(async () => {
     store = await openStore()
     deviceId = store.shop.devices.pos_deactivator
@@ -170,7 +187,7 @@ describe('untag/agent-client', () => {
   it.each(EXAMPLES)('runs the example of $name: $code', async ({ code }) => {
     const logged: unknown[][] = []
     const names = {
-      agent,
+      agent: /recordSale|voidSale|recordReturn/.test(code) ? await pairTill() : agent,
       createAgentClient: (own: AgentClientOptions) => createAgentClient({ ...options, ...own }),
       AgentError,
       deviceId,

@@ -24,6 +24,7 @@ import { storeEvents, type EventScope } from '../../records/record-event.ts'
 import { raiseException, recordReportedException } from '../../records/exceptions.ts'
 import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
 import type { DeviceType, ItemStatus } from '../../../../policy/vocabulary.ts'
+import { returnKeyOf, saleKeyOf } from '../../../../policy/till-sale.ts'
 import { raiseForEvent } from '../../../shop/assistance/requests.ts'
 import type { ProtectedItemRow } from '../../../platform/persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../leases/authorizations.ts'
@@ -193,7 +194,7 @@ async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string)
  * all rows of a batch in one savepoint, so that the cloud reads and writes shared facts only once. If a row fails, the
  * cloud rolls back and applies each row in its own savepoint.
  */
-export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
+export type IngestCall = Call
 
 /** Applies rows in order. Returns for each row whether it was applied. */
 export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
@@ -231,7 +232,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
   const scope = openEvidence({ ...call, emit, afterCommit }, agent.tenant)
   await save.execute(db)
   try {
-    const applied = await applyAll(scope, agent, bodies)
+    const applied = await applyAll(call, scope, agent, bodies)
     await release.execute(db)
     for (const run of deferred) run()
     return applied
@@ -243,7 +244,12 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
   }
 }
 
-async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+async function applyAll(
+  call: IngestCall,
+  scope: EvidenceScope,
+  agent: AgentRow,
+  bodies: readonly JournalBody[],
+): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
   // Without `prepare`, several rows would read the same redemptions repeatedly. For a single row, `prepare` would not
   // reduce the number of reads.
@@ -257,7 +263,7 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   const processedAt = iso(scope.nowMs)
   for (const body of bodies) {
     // An alarm may be in the same batch, so the cloud applies these rows when it has stored the events.
-    const isKnown = body.evidence?.kind === 'alarm_handled' || (await applyEvidence(scope, agent, body))
+    const isKnown = body.evidence?.kind === 'alarm_handled' || (await applyEvidence(call, scope, agent, body))
     const event = body.event && (await completeAgentEvent(scope, agent, body.event, processedAt))
     if (event) events.push(event)
     if (!isKnown) await raiseUnapplied(scope, agent, body)
@@ -267,7 +273,7 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   await storeEvents(scope, events)
   for (const [i, body] of bodies.entries()) {
     if (body.evidence?.kind !== 'alarm_handled') continue
-    const isKnown = await applyEvidence(scope, agent, body)
+    const isKnown = await applyEvidence(call, scope, agent, body)
     if (!isKnown) await raiseUnapplied(scope, agent, body)
     applied[i] = isKnown
   }
@@ -284,12 +290,13 @@ function noncesOf(bodies: readonly JournalBody[]): Set<string> {
 }
 
 async function applyEvidence(
+  call: IngestCall,
   scope: EvidenceScope,
   agent: AgentRow,
   { atMs, evidence, event }: JournalBody,
 ): Promise<boolean> {
   if (!evidence) return true
-  const source: EvidenceSource = {
+  const source: EvidenceSource & { agentId: string } = {
     agentId: agent.agent_id,
     storeId: agent.store_id,
     atMs,
@@ -308,6 +315,15 @@ async function applyEvidence(
       return applyDelegationReturned(scope, source, evidence)
     case 'alarm_handled':
       return applyAlarmHandled(scope, source, evidence)
+    case 'sale':
+    case 'sale_void':
+    case 'sale_return':
+      return call.services.applyTill(
+        { ...call, emit: scope.emit, afterCommit: scope.afterCommit },
+        source,
+        evidence,
+        atMs,
+      )
   }
 }
 
@@ -315,6 +331,9 @@ async function applyEvidence(
 export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
   if (!evidence) return agent.agent_id
   if (evidence.kind === 'alarm_handled') return evidence.eventId
+  if (evidence.kind === 'sale') return saleKeyOf(agent.store_id, evidence.sale)
+  if (evidence.kind === 'sale_void') return saleKeyOf(agent.store_id, evidence)
+  if (evidence.kind === 'sale_return') return returnKeyOf(agent.store_id, evidence.return)
   return 'redemptionId' in evidence ? evidence.redemptionId : evidence.nonce
 }
 

@@ -14,6 +14,8 @@ import { preparedInsert } from '../../../platform/persistence/prepared-insert.ts
 import { raiseException, recordReportedException } from '../../records/exceptions.ts'
 import { endMoves } from '../../devices/move-device.ts'
 import { applyRows, raiseUnapplied, readRow } from './apply-rows.ts'
+import { ADJUSTMENT_EVENTS, EARNING_EVENTS } from '../../../shop/loyalty/ledger.ts'
+import { itemsHead } from '../documents/item-pages.ts'
 import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
 import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
@@ -42,7 +44,7 @@ async function ingestBatch(
   const { claims, key } = openBatch(agent, batch)
   await promoteNextKey(call.db, agent, key, call.nowMs)
   if (claims.seqFrom > agent.last_seq + 1 && !(await isGapFinal(call, agent, claims)))
-    return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
+    return { accepted: 0, duplicates: 0, ack: await acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
   const isNew = ({ seq }: UncheckedRow) => seq > agent.last_seq
@@ -80,7 +82,7 @@ async function ingestBatch(
   return {
     accepted: fresh.length,
     duplicates: claims.events.length - fresh.length,
-    ack: acknowledge(call, { ...agent, ...head }),
+    ack: await acknowledge(call, { ...agent, ...head }),
   }
 }
 
@@ -194,8 +196,9 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
  * Signs an acknowledgement that all rows up to the head are durable. The cloud sends the acknowledgement after the
  * commit.
  */
-function acknowledge({ services }: Call, agent: AgentRow): string {
+async function acknowledge({ db, services }: Call, agent: AgentRow): Promise<string> {
   const { authority } = services
+  const { epoch, ver } = await itemsHead(db, agent.store_id, services)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const claims: AckClaims = {
     aud: agent.agent_id,
@@ -206,6 +209,7 @@ function acknowledge({ services }: Call, agent: AgentRow): string {
     seq: agent.last_seq,
     head: agent.head_hash,
     ...(authority.cloudGeneration > 1 && { cloudGeneration: authority.cloudGeneration }),
+    items: [epoch, ver],
   }
   return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
 }
@@ -250,7 +254,8 @@ export const reportProtectionEvents = operation({
       },
     ],
   },
-  emits: ['securityTag.deactivated'],
+  // Agents also report sales of tills (cloud/sales/tills).
+  emits: ['securityTag.deactivated', 'checkout.completed', 'payment.refunded', ...EARNING_EVENTS, ...ADJUSTMENT_EVENTS],
   async run(call, { events, batch }) {
     if ((events === undefined) === (batch === undefined))
       throw invalid('events', 'send either events[] or a batch', 'missing')

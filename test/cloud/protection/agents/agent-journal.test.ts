@@ -1,3 +1,4 @@
+import type { Call } from '../../../../cloud/platform/operations/operation.ts'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../../../policy/documents/agent-messages.ts'
@@ -322,7 +323,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       afterCommit: () => undefined,
     }
     await retryUnapplied(agentId, (work) =>
-      gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db }))),
+      gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db } as unknown as Call))),
     )
     return applied
   }

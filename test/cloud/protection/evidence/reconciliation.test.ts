@@ -1,3 +1,4 @@
+import type { Call } from '../../../../cloud/platform/operations/operation.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
@@ -446,7 +447,7 @@ onEveryDatabase('reconciliation', (kind) => {
       let applied = 0
       const call = { services, nowMs: platform.clock.wall(), emit: () => undefined, afterCommit: () => undefined }
       await retryUnapplied(agent.agentId, (work) =>
-        database.write(async (db) => void (applied += await work({ ...call, db }))),
+        database.write(async (db) => void (applied += await work({ ...call, db } as unknown as Call))),
       )
       expect(applied).toBe(2)
       expect(await openAbout('unapplied', 'r-early')).toEqual([])

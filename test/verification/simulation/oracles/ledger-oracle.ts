@@ -403,6 +403,9 @@ function describe({ evidence, event }: JournalBody): string {
   if (!evidence) return event?.type ?? 'nothing'
   if (evidence.kind === 'void') return `void ${evidence.nonce.slice(0, 6)}`
   if (evidence.kind === 'alarm_handled') return `alarm ${evidence.eventId.slice(-6)} ${evidence.step}`
+  if (evidence.kind === 'sale') return `sale ${evidence.sale.saleId}`
+  if (evidence.kind === 'sale_void') return `void of sale ${evidence.saleId}`
+  if (evidence.kind === 'sale_return') return `return ${evidence.return.returnId}`
   const id = evidence.redemptionId.slice(-6)
   if (evidence.kind === 'outcome' || evidence.kind === 'delegation_returned')
     return `${evidence.kind} ${id} ${evidence.outcome}`

@@ -1,0 +1,53 @@
+import type { TillEvidence } from '../../../policy/journal.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import { raiseForeignEvidence } from '../../protection/evidence/evidence-scope.ts'
+import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { recordSale } from './record-sale.ts'
+import { recordReturn } from './return-goods.ts'
+import { voidSaleOf } from './void-sale.ts'
+
+/**
+ * Applies a sale, void or return that a till reported to an agent. The agent has answered the till, so nothing is
+ * refused: what cannot be booked is an exception.
+ */
+export async function applyTill(
+  call: Call,
+  { agentId, storeId }: { agentId: string; storeId: string },
+  evidence: TillEvidence,
+  storedMs: number,
+): Promise<boolean> {
+  const store = await findStore(call.db, storeId)
+  if (!store) return false
+  const scope = { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  if (!policyOf(store).tillSales.agents.includes(agentId)) {
+    const about =
+      evidence.kind === 'sale_return'
+        ? evidence.return.returnId
+        : 'sale' in evidence
+          ? evidence.sale.saleId
+          : evidence.saleId
+    const detail = 'an agent that the policy does not name in tillSales.agents reported a sale'
+    await raiseForeignEvidence(scope, { agentId, storeId }, { kind: evidence.kind, about, detail })
+    return false
+  }
+  try {
+    if (evidence.kind === 'sale') await recordSale(call, store, evidence.sale, { storedMs, agentId })
+    else if (evidence.kind === 'sale_void')
+      await voidSaleOf(call, store, evidence, { reason: evidence.reason, agentId, storedMs })
+    else await recordReturn(call, store, evidence.return, { storedMs })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    // `recordSale` has raised `sale_conflict`.
+    if (evidence.kind === 'sale') return true
+    await raiseException(scope, {
+      storeId,
+      kind: 'return_unclear',
+      subject: `${agentId}/${evidence.kind === 'sale_return' ? evidence.return.returnId : evidence.saleId}`,
+      detail: `a till reported to an agent what does not fit its sale: ${error.message}`,
+    })
+  }
+  return true
+}

@@ -1,0 +1,324 @@
+import type { JournalBody } from '../../policy/journal.ts'
+import {
+  lineIdOf,
+  OPEN_SALE_MS,
+  OPEN_SALES_LIMIT,
+  returnContent,
+  returnKeyOf,
+  SALE_AGE_MS,
+  SALE_AHEAD_MS,
+  saleCentOf,
+  saleContent,
+  saleKeyOf,
+  tagsOf,
+  type SaleName,
+  type SaleTag,
+  type TillReturn,
+  type TillSale,
+} from '../../policy/till-sale.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { Replica } from '../items/replica.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { StoredSale } from '../ledger/till-reports.ts'
+
+/** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
+export const WAITING_LIMIT = 300_000
+const HOUR_MS = 3_600_000
+/** Expiry of a denial, s: a receipt is valid for a day. */
+const DENIED_SECONDS = 25 * 3_600
+
+/** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
+export interface Warning {
+  code: string
+  message: string
+  lineId?: string
+  tag?: string
+}
+
+export interface SaleAnswer {
+  saleId: string
+  /** True once the cloud has the sale. */
+  synced: boolean
+  items: { lineId: string; tag: string; itemStatus?: ItemStatus }[]
+  warnings: Warning[]
+}
+
+export interface VoidAnswer {
+  saleId: string
+  synced: boolean
+  /** True if this agent does not know the sale: the void applies in the cloud. */
+  waiting: boolean
+  items: { tag: string; itemStatus: ItemStatus }[]
+}
+
+export interface ReturnAnswer {
+  returnId: string
+  synced: boolean
+  items: { tag: string; itemStatus: ItemStatus }[]
+}
+
+/** Why a report of a till is refused. */
+export class TillRefusal extends Error {
+  override name = 'TillRefusal'
+  readonly code: 'sales_not_allowed' | 'sale_conflict' | 'too_many_open_sales' | 'sale_queue_full' | 'invalid'
+  /** Field, for `invalid`. */
+  readonly path: string | undefined
+  constructor(code: TillRefusal['code'], message: string, path?: string) {
+    super(message)
+    this.code = code
+    this.path = path
+  }
+}
+
+interface TillSalesParts {
+  ledger: Ledger
+  items: Replica
+  storeId: string
+  agentId: string
+  policy(): ProtectionPolicy | undefined
+  nowMs(): number
+  /** Called after a change, with the keys of the tags. */
+  onChanged(): void
+}
+
+/**
+ * Records what the store's tills report, also without network (ADR till-sales). Durable before the answer. Named tags
+ * are paid at once at this agent's gates; the journal brings the report to the cloud, which tells the other agents.
+ *
+ * A well-formed sale is never refused for its goods: the money is taken.
+ */
+export class TillSales {
+  readonly #parts: TillSalesParts
+
+  constructor(parts: TillSalesParts) {
+    this.#parts = parts
+  }
+
+  /** Records a sale. Throws `TillRefusal`. */
+  async sell(sale: TillSale): Promise<SaleAnswer> {
+    this.#assertMayRecord()
+    const { ledger, nowMs } = this.#parts
+    const answer = await ledger.commits.durably(() => this.#sell(sale, nowMs()))
+    this.#parts.onChanged()
+    return answer
+  }
+
+  /** Voids a sale. Throws `TillRefusal`. */
+  async void(name: SaleName, reason: string | undefined): Promise<VoidAnswer> {
+    this.#assertMayRecord()
+    const { ledger, nowMs } = this.#parts
+    const answer = await ledger.commits.durably(() => this.#void(name, reason, nowMs()))
+    this.#parts.onChanged()
+    return answer
+  }
+
+  /** Takes goods back. Throws `TillRefusal`. */
+  async takeBack(request: TillReturn): Promise<ReturnAnswer> {
+    this.#assertMayRecord()
+    const { ledger, nowMs } = this.#parts
+    const answer = await ledger.commits.durably(() => this.#takeBack(request, nowMs()))
+    this.#parts.onChanged()
+    return answer
+  }
+
+  #assertMayRecord(): void {
+    const { agentId, ledger, policy } = this.#parts
+    if (!policy()?.tillSales.agents.includes(agentId))
+      throw new TillRefusal('sales_not_allowed', `the policy of the store does not name ${agentId} in tillSales.agents`)
+    if (ledger.journal.waiting >= WAITING_LIMIT)
+      throw new TillRefusal('sale_queue_full', `${WAITING_LIMIT} rows wait for the cloud: connect this agent`)
+  }
+
+  #sell(sale: TillSale, nowMs: number): SaleAnswer {
+    const { till, journal } = this.#parts.ledger
+    const saleKey = saleKeyOf(this.#parts.storeId, sale)
+    const content = saleContent(sale)
+    const { state = 'paid', version = 1 } = sale
+    const known = till.sale(saleKey)
+    const isSame = known?.content === content
+    const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
+    if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
+      // A late copy of an earlier state is no conflict.
+      if (!isSame && (state !== 'open' || known.state === 'open'))
+        throw new TillRefusal(
+          'sale_conflict',
+          'another sale with other lines has this number: send tillId and series that differ',
+        )
+      if (state === 'void' && known.state === 'paid') this.#void(sale, undefined, nowMs)
+      return this.#answerOf(known)
+    }
+    const tillId = sale.tillId ?? ''
+    if (state === 'open' && !known && till.openSince(tillId, nowMs - OPEN_SALE_MS) >= OPEN_SALES_LIMIT)
+      throw new TillRefusal(
+        'too_many_open_sales',
+        `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
+      )
+    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
+    const isVoid = state === 'void' || known?.state === 'void'
+    const isSold = state !== 'open' && !isVoid
+    const { answer, keys } = this.#assess(sale, isSold, nowMs)
+    for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
+    till.saveSale({
+      saleKey,
+      tillId,
+      state: isVoid ? 'void' : state,
+      version: Math.max(version, known?.version ?? 1),
+      content,
+      tags: JSON.stringify(keys),
+      answer: JSON.stringify(answer),
+      valueCent: Math.max(0, saleCentOf(sale)),
+      storedMs: nowMs,
+      seq,
+    })
+    return { ...answer, synced: false }
+  }
+
+  #answerOf({ answer, seq }: StoredSale): SaleAnswer {
+    return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
+  }
+
+  /** Finds what is doubtful, and the keys of the tags that become paid, for each tag. */
+  #assess(sale: TillSale, isSold: boolean, nowMs: number): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][] } {
+    const { items } = this.#parts
+    const warnings: Warning[] = []
+    const about = `sale ${sale.saleId}`
+    const occurredMs = Date.parse(sale.occurredAt)
+    if (occurredMs > nowMs + SALE_AHEAD_MS)
+      warnings.push({ code: 'sale_in_future', message: `${about} is dated in the future: set the clock of the till` })
+    if (nowMs - occurredMs > SALE_AGE_MS)
+      warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
+    if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
+      warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
+    const isOver = isSold && this.#isOverLimit(sale, nowMs)
+    if (isOver)
+      warnings.push({
+        code: 'sale_over_limit',
+        message: 'the till sold more in an hour than the policy allows: its sales release nothing',
+      })
+    const keys: string[][] = []
+    const found: SaleAnswer['items'] = []
+    for (const [i, line] of sale.lines.entries())
+      for (const tag of tagsOf(line)) {
+        const lineId = lineIdOf(line, i)
+        const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
+        const isReturned = line.quantity < 0
+        const fault = isReturned ? undefined : whyDoubtful(tag, item)
+        if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
+        const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
+        // Cannot be both: the second kind of tag of one piece finds the item paid by the first.
+        const isTaken = keys.some((names) => names.some((name) => own.includes(name)))
+        const becomesPaid = isSold && !isOver && !isReturned && (!fault || fault.code === 'sale_tag_unknown')
+        if (becomesPaid && tag.isValid && !isTaken) keys.push(own)
+        const itemStatus = item && becomesPaid ? 'paid' : item?.status
+        found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
+      }
+    return { answer: { saleId: sale.saleId, items: found, warnings }, keys }
+  }
+
+  #isOverLimit(sale: TillSale, nowMs: number): boolean {
+    const limits = this.#parts.policy()?.tillSales
+    const sold = this.#parts.ledger.till.soldSince(sale.tillId ?? '', nowMs - HOUR_MS)
+    const valueCent = sold.valueCent + Math.max(0, saleCentOf(sale))
+    return !limits || sold.sales + 1 > limits.salesPerHour || valueCent > limits.valuePerHour * 100
+  }
+
+  #void(name: SaleName, reason: string | undefined, nowMs: number): VoidAnswer {
+    const { storeId, ledger } = this.#parts
+    const saleKey = saleKeyOf(storeId, name)
+    const known = ledger.till.sale(saleKey)
+    const { saleId, tillId, series } = name
+    if (known?.state === 'void')
+      return { saleId, waiting: known.content === '', items: [], synced: known.seq <= ledger.journal.acked }
+    const evidence: JournalBody['evidence'] = {
+      kind: 'sale_void',
+      saleId,
+      ...(tillId !== undefined && { tillId }),
+      ...(series !== undefined && { series }),
+      ...(reason !== undefined && { reason }),
+    }
+    const seq = ledger.journal.append({ atMs: nowMs, evidence })
+    const tags = known ? (JSON.parse(known.tags) as string[][]) : []
+    const items = tags.flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
+    // A receipt that the cloud signed for this sale has the same identity.
+    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+    const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, storedMs: nowMs }
+    const answer = JSON.stringify({ saleId, items: [], warnings: [] })
+    ledger.till.saveSale({ answer, ...empty, ...known, saleKey, state: 'void', seq })
+    return { saleId, waiting: known === undefined, items, synced: false }
+  }
+
+  /** Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. */
+  #moveBack(keys: readonly string[], status: ItemStatus, nowMs: number, seq: number): ReturnAnswer['items'] {
+    const { items, ledger } = this.#parts
+    const [first] = keys
+    if (first === undefined) return []
+    const item = items.findByKey(first)
+    const isSold = item === undefined || item.status === 'paid' || item.status === 'picked_up'
+    if (isSold) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
+  }
+
+  #takeBack(request: TillReturn, nowMs: number): ReturnAnswer {
+    const { storeId, ledger, items } = this.#parts
+    const returnKey = returnKeyOf(storeId, request)
+    const content = returnContent(request)
+    const known = ledger.till.return(returnKey)
+    if (known && known.content !== content)
+      throw new TillRefusal('sale_conflict', 'another return has this number: send a returnId of its own')
+    if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
+    const tags = this.#returnedTags(request)
+    const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
+    const status = request.resellable === true ? 'sellable' : 'returned'
+    const back = tags.flatMap((tag) => {
+      const keys = 'keys' in tag ? tag.keys : items.keysOf(tag.kind, tag.id)
+      return this.#moveBack(keys, status, nowMs, seq)
+    })
+    const answer = { returnId: request.returnId, items: back }
+    ledger.till.saveReturn({ returnKey, content, answer: JSON.stringify(answer), storedMs: nowMs, seq })
+    return { ...answer, synced: false }
+  }
+
+  /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
+  #returnedTags(request: TillReturn): (SaleTag | { keys: string[] })[] {
+    const { saleId, tillId, series, purchaseId, receipt, code, lines } = request
+    const named = [...tagsOf(request), ...(lines ?? []).flatMap(tagsOf)]
+    const wrong = named.find(({ isValid }) => !isValid)
+    if (wrong) throw new TillRefusal('invalid', `${wrong.id} is not valid as ${wrong.kind}`, `${wrong.kind}s`)
+    if (
+      saleId === undefined &&
+      purchaseId === undefined &&
+      receipt === undefined &&
+      code === undefined &&
+      named.length === 0
+    )
+      throw new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
+    if (named.length > 0) return named
+    const sale =
+      saleId === undefined
+        ? undefined
+        : this.#parts.ledger.till.sale(saleKeyOf(this.#parts.storeId, { saleId, tillId, series }))
+    const all = sale ? (JSON.parse(sale.tags) as string[][]) : []
+    // Which piece of a line came back, only its tag can tell.
+    if (all.length > 0 && lines)
+      throw new TillRefusal(
+        'invalid',
+        'has tagged goods: name those that came back in epcs, tagUids or tagIds',
+        'lines',
+      )
+    return all.map((keys) => ({ keys }))
+  }
+}
+
+function whyDoubtful(
+  tag: SaleTag,
+  item: { status: ItemStatus; recalled?: true | undefined } | undefined,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  if (!item) return { code: 'sale_tag_unknown', message: `this agent does not know the tag ${tag.id}` }
+  if (item.recalled) return { code: 'sale_of_held_item', message: `the tag ${tag.id} is recalled: keep the goods here` }
+  if (item.status === 'paid' || item.status === 'picked_up')
+    return { code: 'item_already_paid', message: `the tag ${tag.id} was sold before` }
+  if (item.status !== 'sellable')
+    return { code: 'sale_of_held_item', message: `the tag ${tag.id} is ${item.status}: keep the goods here` }
+  return undefined
+}

@@ -1,0 +1,78 @@
+import type { Context, Hono, MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
+import type { TillRight } from '../../ledger/pairings.ts'
+import type { Agent } from '../../runtime.ts'
+import { TillRefusal } from '../../decisions/till-sales.ts'
+import { untrustedReason } from '../../trust/revocation/untrusted-ledger.ts'
+import type { Access } from '../access.ts'
+import { fail, failField, failUnpaired, reply } from '../fail.ts'
+import { readBody, SALE_BODY_LIMIT } from '../read-request.ts'
+import { SaleRequest, SaleReturnRequest, VoidSaleRequest } from '../request-schemas.ts'
+
+/** Maximum number of sales that are being recorded. Each is one row of a shared commit. */
+export const SALES_LIMIT = 100
+
+/** Adds the routes for tills: sales, voids and returns (ADR till-sales). */
+export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
+  let recording = 0
+  const limit: MiddlewareHandler = async (c, next) => {
+    if (recording >= SALES_LIMIT) {
+      c.header('retry-after', '1')
+      return fail(
+        c,
+        503,
+        'too_many_requests',
+        `${SALES_LIMIT} sales are being recorded: send this one again in a second`,
+      )
+    }
+    recording++
+    return next().finally(() => void recording--)
+  }
+
+  /** Reads a report of a program with this right. The right counts when the body has arrived. */
+  async function read<S extends z.ZodType>(c: Context, schema: S, right: TillRight): Promise<z.output<S> | Response> {
+    const body = await readBody(c, schema, SALE_BODY_LIMIT)
+    if (body instanceof Response) return body
+    const caller = access.callerOf(c)
+    if (caller === undefined) return failUnpaired(c)
+    if (!caller.rights?.includes(right))
+      return fail(c, 403, 'right_missing', `this program may not report ${right}: pair it with --may ${right}`)
+    const doubt = untrustedReason(agent.ledger, agent.clock.now().nowMs)
+    if (doubt) {
+      c.header('retry-after', '60')
+      return fail(c, 503, 'ledger_unavailable', `nothing is recorded, because the ledger is not trusted (${doubt})`)
+    }
+    return body
+  }
+
+  app.post('/v1/sales', limit, async (c) => {
+    const sale = await read(c, SaleRequest, 'sales')
+    if (sale instanceof Response) return sale
+    return answer(c, async () => reply(c, 'recordSale', await agent.sales.sell(sale)))
+  })
+  app.post('/v1/sales/void', limit, async (c) => {
+    const body = await read(c, VoidSaleRequest, 'returns')
+    if (body instanceof Response) return body
+    const { reason, ...name } = body
+    return answer(c, async () => reply(c, 'voidSale', await agent.sales.void(name, reason)))
+  })
+  app.post('/v1/returns', limit, async (c) => {
+    const body = await read(c, SaleReturnRequest, 'returns')
+    if (body instanceof Response) return body
+    return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body)))
+  })
+}
+
+/** Runs a report, and answers a refusal. */
+async function answer(c: Context, run: () => Promise<Response>): Promise<Response> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof TillRefusal)) throw error
+    const { code, message, path } = error
+    if (code === 'invalid') return failField(c, path ?? '', 'invalid', message)
+    if (code === 'sales_not_allowed') return fail(c, 403, code, message)
+    if (code === 'sale_queue_full') return fail(c, 503, code, message)
+    return fail(c, 409, code, message)
+  }
+}

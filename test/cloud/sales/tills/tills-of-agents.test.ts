@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { TillEvidence } from '../../../../policy/journal.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+onEveryDatabase('a sale that a till reported to an agent', (kind) => {
+  let shop: Shop
+  let till: TestAgent
+  let other: TestAgent
+  let stranger: TestAgent
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    till = await enrolTestAgent(shop)
+    other = await enrolTestAgent(shop)
+    stranger = await enrolTestAgent(shop, shop.otherStoreId)
+    for (const [storeId, agents] of [
+      [shop.storeId, [till.agentId]],
+      [shop.otherStoreId, [stranger.agentId]],
+    ]) {
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+      await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents } } })
+    }
+  })
+  afterAll(() => shop.stop())
+
+  let number = 0
+  const saleOf = (epc: string, fields: Json = {}) => ({
+    saleId: `a${++number}`,
+    tillId: 'till-3',
+    occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(),
+    lines: [{ ean: shop.products[0].ean, quantity: 1, priceUnit: 4_990, vat: 19 as const, epcs: [epc] }],
+    ...fields,
+  })
+  const report = async (by: TestAgent, ...evidence: TillEvidence[]) =>
+    expect((await by.report(evidence.map((each) => by.row({ evidence: each })))).body).toMatchObject({
+      accepted: evidence.length,
+    })
+  const sold = (sale: ReturnType<typeof saleOf>) => ({ kind: 'sale', sale, items: [0, 0] }) as TillEvidence
+  const statusOf = async (epc: string) =>
+    (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const exceptions = async (of: string): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: of, limit: 200 })).exceptions
+  const item = async () => (await shop.newItem(shop.products[0])).epc
+
+  it('counts only from an agent that the policy names', async () => {
+    const [good, bad] = [await item(), await item()]
+    await report(till, sold(saleOf(good)))
+    await report(other, sold(saleOf(bad)))
+    expect([await statusOf(good), await statusOf(bad)]).toEqual(['paid', 'sellable'])
+    expect((await exceptions('foreign_evidence')).some(({ detail }) => /tillSales.agents/.test(detail))).toBe(true)
+  })
+
+  it('is the same sale when the cloud gets it, too', async () => {
+    const sale = saleOf(await item())
+    await report(till, sold(sale))
+    const { recorded, repeated } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    expect([recorded, repeated]).toEqual([0, 1])
+    await report(till, sold(sale))
+    expect(await exceptions('sale_conflict')).toEqual([])
+  })
+
+  it('that contradicts one of the cloud is an exception, and changes nothing', async () => {
+    const [first, second] = [await item(), await item()]
+    const sale = saleOf(first)
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    await report(till, sold({ ...saleOf(second), saleId: sale.saleId }))
+    expect(await statusOf(second)).toBe('sellable')
+    expect(await exceptions('sale_conflict')).toHaveLength(1)
+  })
+
+  it('of another store has no effect', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    await report(till, sold(sale))
+    // The same names mean a sale of the stranger's own store.
+    await report(stranger, { kind: 'sale_void', saleId: sale.saleId, tillId: 'till-3' })
+    await report(stranger, { kind: 'sale_return', return: { returnId: 'foreign', epcs: [epc] } })
+    await report(stranger, sold(saleOf(epc)))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('comes back by the agent, also before it arrives', async () => {
+    const [sent, early] = [await item(), await item()]
+    await report(till, sold(saleOf(sent)), { kind: 'sale_return', return: { returnId: 'r1', epcs: [sent] } })
+    expect(await statusOf(sent)).toBe('returned')
+    const sale = saleOf(early)
+    await report(till, { kind: 'sale_void', saleId: sale.saleId, tillId: 'till-3' }, sold(sale))
+    expect(await statusOf(early)).toBe('cancelled')
+    // What does not fit is an exception, because the till has its answer.
+    await report(till, {
+      kind: 'sale_return',
+      return: { returnId: 'r2', epcs: [sent], saleId: sale.saleId, tillId: 'till-3' },
+    })
+    expect(await exceptions('return_unclear')).toHaveLength(1)
+  })
+
+  it('makes one purchase, however often it arrives', async () => {
+    const sale = saleOf(await item())
+    const before = await completed()
+    await report(till, sold(sale))
+    await report(till, sold(sale))
+    expect((await completed()) - before).toBe(1)
+  })
+  const completed = async () => {
+    const rows = shop.cloud.db.database.reads.selectFrom('purchase').select('purchase_id').where('till', 'is not', null)
+    return (await rows.execute()).length
+  }
+})

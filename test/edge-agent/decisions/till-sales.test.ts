@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
+import type { TillRight } from '../../../edge-agent/ledger/pairings.ts'
+import type { Json } from '../../support/cloud.ts'
+import { fakeReader } from '../../support/fake-reader.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+
+describe('a till at an agent', () => {
+  let store: TestStore
+  let reader: ReturnType<typeof fakeReader>
+  let till: Record<string, string>
+  afterEach(async () => {
+    expect(store.shop.cloud.errors).toEqual([])
+    await store.stop()
+  })
+
+  function pair(...rights: TillRight[]): Record<string, string> {
+    const credential = newSecret('pair', store.world.random)
+    store.agent.ledger.pairings.addProgram(hashSecret(credential), 'till 3', store.world.clock.wall(), rights)
+    return { authorization: `Bearer ${credential}` }
+  }
+
+  async function open(): Promise<void> {
+    reader = fakeReader()
+    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1, 2], outside: [3] } } })
+    till = pair('sales', 'returns')
+    await allow([store.agent.identity.agentId])
+  }
+  async function allow(agents: string[], limits: Json = {}): Promise<void> {
+    const { storeId } = store.shop
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents, ...limits } } }),
+    )
+    const current = () => store.agent.trust.policy?.policy.tillSales
+    await store.until(
+      'the policy',
+      () =>
+        JSON.stringify(current()?.agents) === JSON.stringify(agents) &&
+        Object.entries(limits).every(([name, value]) => (current() as Json)[name] === value),
+    )
+  }
+  const product = () => store.shop.products[0]
+  const newItem = async (fields: Json = {}) => {
+    const { epc } = await store.drive(store.shop.newItem(product(), fields))
+    await store.until(
+      'the replica',
+      () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0,
+    )
+    return epc
+  }
+  const see = (epc: string, antenna: number) =>
+    reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+  const carryOut = async (epc: string) => {
+    see(epc, 1)
+    for (let i = 0; i < 3; i++) {
+      await store.world.advance(260)
+      see(epc, 3)
+    }
+    await store.world.advance(60)
+  }
+  const sirens = () => store.boards.gate.log.filter((change) => change.coil === 1 && change.on).length
+  const cut = async () => {
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+  }
+  const join = async () => {
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+  }
+  let number = 0
+  const sale = (epcs: string[], fields: Json = {}): Json => ({
+    saleId: String(++number),
+    tillId: 'till-3',
+    occurredAt: new Date(store.world.clock.wall()).toISOString(),
+    lines: epcs.map((epc) => ({ ean: product().ean, quantity: 1, priceUnit: 4_990, vat: 19, epcs: [epc] })),
+    ...fields,
+  })
+  const post = (path: string, body: Json, headers = till) => store.local(path, { method: 'POST', body, headers })
+  const purchases = async () => {
+    const rows = store.shop.cloud.db.database.reads.selectFrom('till_sale').selectAll().execute()
+    return store.drive(rows)
+  }
+
+  it('sells ten tagged items without the cloud; they leave silently, one comes back and alarms', async () => {
+    await open()
+    const epcs: string[] = []
+    for (let i = 0; i < 10; i++) epcs.push(await newItem())
+    await cut()
+    const answer = await post('/v1/sales', sale(epcs))
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ synced: false, warnings: [] })
+    expect(answer.body.items.map((item: Json) => item.itemStatus)).toEqual(epcs.map(() => 'paid'))
+    for (const epc of epcs) await carryOut(epc)
+    expect(sirens()).toBe(0)
+    const back = await post('/v1/returns', { returnId: 'R1', epcs: [epcs[3]], resellable: false })
+    expect(back.body).toMatchObject({ items: [{ tag: epcs[3], itemStatus: 'returned' }] })
+    await store.world.advance(60_000)
+    await carryOut(epcs[3] ?? '')
+    expect(sirens()).toBe(1)
+    await join()
+    const [sold] = await purchases()
+    expect(sold).toMatchObject({ state: 'paid', till_id: 'till-3', agent_id: store.agent.identity.agentId })
+    const status = async (epc: string) =>
+      (await store.drive(store.shop.ok('fetchProtectedItem', { storeId: store.shop.storeId, epc }))).itemStatus
+    expect([await status(epcs[0] ?? ''), await status(epcs[3] ?? '')]).toEqual(['paid', 'returned'])
+    const again = await post('/v1/sales', { ...sale(epcs), saleId: sold?.sale_id })
+    expect(again.status).toBe(409)
+  })
+
+  it('survives a restart between sale and cloud, and reaches it once', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const sent = sale([epc])
+    await post('/v1/sales', sent)
+    await store.restart()
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await join()
+    expect(await purchases()).toHaveLength(1)
+    expect((await post('/v1/sales', sent)).body).toMatchObject({ synced: true })
+    const { repeated } = await store.drive(store.shop.ok('recordSales', { storeId: store.shop.storeId, sales: [sent] }))
+    expect(repeated).toBe(1)
+  })
+
+  it('hands the tag over to the cloud: a later change there counts', async () => {
+    await open()
+    const epc = await newItem()
+    await post('/v1/sales', sale([epc]))
+    await store.until('the sale in the cloud', async () => (await purchases()).length === 1)
+    await store.drive(
+      store.shop.ok('updateItemStatus', { storeId: store.shop.storeId, epc, itemStatus: 'exception_hold' }),
+    )
+    await store.until('the hold', () => store.agent.items.find('epc', epc)?.status === 'exception_hold')
+  })
+
+  it('knows the other names of a tag: sold by its printed number, silent by its EPC', async () => {
+    await open()
+    const epc = await newItem({ tagId: 'HT-9001' })
+    await store.world.advance(1_000)
+    await cut()
+    const { body } = await post(
+      '/v1/sales',
+      sale([], { lines: [{ name: 'Jacke', quantity: 1, priceUnit: 4_990, vat: 19, tagIds: ['ht-9001'] }] }),
+    )
+    expect(body.items).toEqual([{ lineId: '1', tag: 'ht-9001', itemStatus: 'paid' }])
+    await carryOut(epc)
+    expect(sirens()).toBe(0)
+  })
+
+  it('voids a sale: its tags alarm, and a void before its sale waits', async () => {
+    await open()
+    const [first, second] = [await newItem(), await newItem()]
+    await cut()
+    const [one, two] = [sale([first]), sale([second])]
+    await post('/v1/sales', one)
+    const { saleId, tillId } = one
+    expect((await post('/v1/sales/void', { saleId, tillId })).body).toMatchObject({
+      waiting: false,
+      items: [{ tag: first, itemStatus: 'cancelled' }],
+    })
+    await carryOut(first)
+    expect(sirens()).toBe(1)
+    expect((await post('/v1/sales/void', { saleId: two.saleId, tillId })).body.waiting).toBe(true)
+    await post('/v1/sales', two)
+    expect(store.agent.items.find('epc', second)?.status).toBe('sellable')
+    await join()
+    expect((await purchases()).map((row) => row.sale_id).sort()).toEqual([saleId, two.saleId].sort())
+    const { purchases: shown } = await store.drive(
+      store.shop.ok('fetchPurchaseHistory', { storeId: store.shop.storeId }),
+    )
+    expect(shown.filter((p: Json) => p.receipt.till !== undefined).map((p: Json) => p.status)).toEqual([
+      'CANCELLED',
+      'CANCELLED',
+    ])
+  })
+
+  it('records what is doubtful with a warning, and leaves that tag as it is', async () => {
+    await open()
+    const [held, sold] = [await newItem(), await newItem()]
+    const { storeId } = store.shop
+    await store.drive(store.shop.ok('updateItemStatus', { storeId, epc: held, itemStatus: 'exception_hold' }))
+    await store.until('the hold', () => store.agent.items.find('epc', held)?.status === 'exception_hold')
+    await post('/v1/sales', sale([sold]))
+    const { body } = await post('/v1/sales', sale([held, sold, 'E2801190200050000000ABCD'], { totalCent: 1 }))
+    expect(body.warnings.map((w: Json) => w.code).sort()).toEqual([
+      'item_already_paid',
+      'sale_of_held_item',
+      'sale_tag_unknown',
+      'sale_total_differs',
+    ])
+    expect(store.agent.items.find('epc', held)?.status).toBe('exception_hold')
+  })
+
+  it('needs the right, the policy, and its limits', async () => {
+    await open()
+    const [a, b] = [await newItem(), await newItem()]
+    expect((await post('/v1/sales', sale([a]), pair())).body.code).toBe('right_missing')
+    expect((await post('/v1/sales', sale([a]), pair('returns'))).body.code).toBe('right_missing')
+    expect((await post('/v1/returns', { returnId: 'x', epcs: [a] }, pair('sales'))).body.code).toBe('right_missing')
+    expect((await store.local('/v1/sales', { method: 'POST', body: sale([a]) })).body.code).toBe('right_missing')
+    await allow([store.agent.identity.agentId], { salesPerHour: 1 })
+    await post('/v1/sales', sale([a]))
+    const over = await post('/v1/sales', sale([b]))
+    expect(over.body.warnings).toMatchObject([{ code: 'sale_over_limit' }])
+    expect(store.agent.items.find('epc', b)?.status).toBe('sellable')
+    await allow([])
+    expect((await post('/v1/sales', sale([b]))).body.code).toBe('sales_not_allowed')
+  })
+
+  it('names the field of a malformed sale, and refuses customers', async () => {
+    await open()
+    const wrong = await post('/v1/sales', sale([], { lines: [{ quantity: 0, priceUnit: 1, vat: 19 }] }))
+    expect([wrong.status, wrong.body.details[0].path]).toEqual([400, 'lines[0].quantity'])
+    expect((await post('/v1/sales', { ...sale([]), userId: 'u' })).status).toBe(400)
+    expect((await post('/v1/returns', { returnId: 'y' })).body.details[0].path).toBe('saleId')
+  })
+})
