@@ -31,6 +31,10 @@ export const AGENT_ERRORS = {
   'not-found': { status: 404, fix: 'Compare the address or the id with /openapi.json and /v1/status.' },
   no_config_file: { status: 404, fix: 'Start the agent with --config FILE.' },
   'method-not-allowed': { status: 405, fix: 'Use a method that the header Allow names.' },
+  alarm_disposed: {
+    status: 409,
+    fix: 'Show the operator who recorded which cause, and send another one with it as seen.',
+  },
   'payload-too-large': { status: 413, fix: 'Send a Content-Length, and a smaller body.' },
   'unsupported-media-type': { status: 415, fix: 'Send the body as application/json.' },
   locked: { status: 429, fix: 'Wait for the seconds in Retry-After, then sign in again.' },

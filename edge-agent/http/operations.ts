@@ -200,12 +200,12 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Acknowledges or disposes of an alarm at a gate, in the name of the signed-in operator.',
     description:
-      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. In the cloud, the latest disposition counts.',
+      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. Causes recorded in the console appear here within 15 s. If agent and cloud were apart, the cloud keeps both, and the later one counts.',
     needsCredential: true,
     takesSession: true,
     request: requests.HandleAlarmRequest,
     response: answers.HandledAlarm,
-    errors: ['operator_required', 'not-found', ...LEDGER_ERRORS],
+    errors: ['operator_required', 'not-found', 'alarm_disposed', ...LEDGER_ERRORS],
     example: { deviceId: DEVICE_ID, alarmId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B', step: 'tag_left_on' },
   },
   status: {

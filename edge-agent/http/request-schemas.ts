@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { TESTED_OUTPUTS } from '../setup/setup.ts'
-import { ALARM_STEPS, DEVICE_TYPES, PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
+import {
+  ALARM_DISPOSITIONS,
+  ALARM_STEPS,
+  DEVICE_TYPES,
+  PROTECTION_ACTIONS,
+  SCAN_SOURCES,
+} from '../../policy/vocabulary.ts'
 
 /** Schemas of requests, for validation and for the OpenAPI document. */
 
@@ -49,6 +55,12 @@ export const HandleAlarmRequest = z.strictObject({
     .enum(ALARM_STEPS)
     .describe(
       'acknowledged: the operator takes care of the alarm. Otherwise its disposition. real: theft. unintentional: the shopper forgot to pay. tag_left_on: the goods are paid, but the tag is still active. staff_error: staff carried goods out. phantom: no goods left.',
+    ),
+  seen: z
+    .enum(['none', ...ALARM_DISPOSITIONS])
+    .optional()
+    .describe(
+      'Disposition that the operator has seen, or `none`. If the alarm has another one, the call fails with 409 `alarm_disposed`.',
     ),
 })
 

@@ -185,8 +185,8 @@ export const AgentStatus = z
   .meta({ id: 'AgentStatus' })
 
 const AlarmState = {
-  step: z.enum(ALARM_STEPS).describe('What the operator did last.'),
-  by: z.string().describe('Name of the operator.'),
+  step: z.enum(ALARM_STEPS).describe('What a person did last.'),
+  by: z.string().describe('Name of the person, at the gate or in the console. Empty if unknown.'),
 }
 export const HandledAlarm = z.strictObject({ alarmId: z.string(), ...AlarmState })
 
@@ -219,7 +219,7 @@ export const AgentEvent = z
       .describe('A person passed the gate.'),
     z
       .strictObject({ type: z.literal('alarm'), deviceId: z.string(), alarmId: z.string(), ...AlarmState })
-      .describe('An operator handled an alarm of the gate.'),
+      .describe('A person handled an alarm of the gate, here or in the console.'),
   ])
   .meta({ id: 'AgentEvent' })
 

@@ -2968,9 +2968,19 @@ FetchSignedDocumentsRequest = TypedDict(
         "cursor": NotRequired[str],
         "revocations": NotRequired[List[str]],
         "pictures": NotRequired[List[str]],
+        "alarms": NotRequired[List[str]],
         "release": NotRequired[str],
         "devices": NotRequired["FetchSignedDocumentsRequestDevices"],
         "ledgerSeq": NotRequired[int],
+    },
+)
+
+FetchSignedDocumentsResponseAlarmsItem = TypedDict(
+    "FetchSignedDocumentsResponseAlarmsItem",
+    {
+        "eventId": str,
+        "step": Literal["acknowledged", "real", "unintentional", "tag_left_on", "staff_error", "phantom"],
+        "by": str,
     },
 )
 
@@ -2982,6 +2992,7 @@ FetchSignedDocumentsResponse = TypedDict(
         "broker": NotRequired[str],
         "nextCursor": NotRequired[str],
         "pictures": NotRequired[List[str]],
+        "alarms": NotRequired[List["FetchSignedDocumentsResponseAlarmsItem"]],
         "commands": NotRequired[List[str]],
         "forked": NotRequired[Literal[True]],
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { ALARM_DISPOSITIONS, ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import type { AlarmStateReport } from '../../../policy/documents/agent-messages.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { openCallsOf } from '../../shop/assistance/queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -299,6 +300,30 @@ async function describeAlarms(
     })
   }
   return alarms
+}
+
+/** What people did last about these alarms of a store, for the display of their gate. Leaves out open alarms. */
+export async function handledAlarms(
+  db: Db,
+  { tenant, store_id: storeId }: { tenant: string; store_id: string },
+  eventIds: readonly string[],
+): Promise<AlarmStateReport[]> {
+  const dispositions = await dispositionsOf(db, tenant, eventIds)
+  const exceptions = await exceptionsOf(db, storeId, eventIds)
+  const { staff } = await shownNames(db, tenant, {
+    devices: [],
+    staff: eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
+  })
+  return eventIds.flatMap((eventId): AlarmStateReport[] => {
+    const disposed = dispositions.get(eventId)
+    if (disposed?.store_id === storeId) {
+      const { disposition, operator_id: by } = disposed
+      return [{ eventId, step: disposition as AlarmDisposition, by: staff.get(by) ?? by }]
+    }
+    const { acknowledged_ms: atMs = null, acknowledged_by: by = null } = exceptions.get(eventId) ?? {}
+    // The caller of an acknowledgement may be an API key, whose id says nothing to people.
+    return atMs === null ? [] : [{ eventId, step: 'acknowledged', by: staff.get(by ?? '') ?? '' }]
+  })
 }
 
 function tagOf(event: ProtectionEvent) {

@@ -146,21 +146,25 @@ export async function dispositionsOf(
 }
 
 /**
- * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with the latest time
- * counts, so a row that an offline agent sends late does not replace a newer disposition. The earlier ones stay.
+ * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with
+ * the latest time counts. A row that an offline agent sends late joins the earlier ones.
  */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   const before = (await dispositionsOf(db, row.tenant, [row.event_id])).get(row.event_id)
-  const earlier = before && JSON.stringify([toDisposition(before), ...earlierOf(before)].slice(0, EARLIER_LIMIT))
+  const isLate = before !== undefined && before.disposed_ms > disposed_ms
+  const others = [...(before ? [toDisposition(isLate ? row : before)] : []), ...earlierOf(before)]
+    .toSorted((a, b) => Date.parse(b.disposedAt) - Date.parse(a.disposedAt))
+    .slice(0, EARLIER_LIMIT)
+  const earlier = others.length === 0 ? null : JSON.stringify(others)
   await db
     .insertInto('alarm_disposition')
-    .values(row)
+    .values({ ...row, earlier })
     .onConflict((c) =>
       c
         .columns(['event_id', 'tenant'])
-        .doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms, earlier: earlier ?? null })
-        .where('alarm_disposition.disposed_ms', '<=', disposed_ms),
+        .doUpdateSet(isLate ? { earlier } : { disposition, operator_id, recovered_cent, disposed_ms, earlier })
+        .where('alarm_disposition.disposed_ms', isLate ? '>' : '<=', disposed_ms),
     )
     .execute()
   const about = { storeId: row.store_id, eventId: row.event_id, atMs: disposed_ms }

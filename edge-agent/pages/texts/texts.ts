@@ -237,6 +237,8 @@ export interface Texts {
     listSince(start: string): string
     handle: string
     handleTitle(time: string): string
+    /** `cause`: the recorded cause and its person. */
+    recorded(cause: string): string
     /** `long`: the button. `short`: in the list of the last decisions. */
     steps: Record<AlarmStep, { long: string; short: string }>
     tooLate: string

@@ -189,7 +189,7 @@ export function pagesBench(): PagesBench {
       alarms: openHandledAlarms({
         ledger: {
           commits: { durably: async (work: () => unknown) => work() },
-          journal: { append: (row: JournalBody) => bench.rows.push(row) },
+          journal: { append: (row: JournalBody) => bench.rows.push(row), acked: Number.POSITIVE_INFINITY },
         } as unknown as Agent['ledger'],
         journal: { write: async () => undefined },
         nowMs: platform.clock.wall,
