@@ -1664,6 +1664,8 @@ FetchAlarmsRequest = TypedDict(
     "FetchAlarmsRequest",
     {
         "storeId": str,
+        "eventId": NotRequired[str],
+        "purchaseId": NotRequired[str],
         "state": NotRequired[Literal["open", "acknowledged", "disposed"]],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
         "deviceId": NotRequired[str],
@@ -1725,6 +1727,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
         "receipt": NotRequired["FetchAlarmsResponseAlarmsItemReceipt"],
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
+        "acknowledgedByName": NotRequired[str],
         "helpRequestId": NotRequired[str],
         "handledByName": NotRequired[str],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
@@ -2034,6 +2037,7 @@ FetchDevicesRequest = TypedDict(
     "FetchDevicesRequest",
     {
         "storeId": NotRequired[str],
+        "deviceId": NotRequired[str],
         "limit": NotRequired[int],
         "offset": NotRequired[int],
         "cursor": NotRequired[str],
@@ -2526,6 +2530,7 @@ FetchProtectionEventsRequest = TypedDict(
         "deviceId": NotRequired[str],
         "purchaseId": NotRequired[str],
         "since": NotRequired[str],
+        "latest": NotRequired[Literal[True]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },

@@ -129,6 +129,46 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
   return reason !== undefined && GATE_ALARMS.has(reason) ? row : undefined
 }
 
+/** Maximum tags of a purchase whose alarms are found, and maximum agents of its store. */
+const TAGS_LIMIT = 200
+const AGENTS_LIMIT = 20
+/** Maximum alarms of a purchase. */
+const ALARMS_OF_PURCHASE_LIMIT = 50
+
+/** Events of the latest alarm of each tag of a purchase, the latest first. */
+export async function alarmsOfPurchase(db: Db, storeId: string, purchaseId: string): Promise<string[]> {
+  const items = await db
+    .selectFrom('purchase_line as l')
+    .innerJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
+    .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+    .select(['i.epc', 'i.tag_uid', 'i.tag_id_folded'])
+    .where('l.purchase_id', '=', purchaseId)
+    .limit(TAGS_LIMIT)
+    .execute()
+  if (items.length === 0) return []
+  const agents = await db
+    .selectFrom('agent')
+    .select('agent_id')
+    .where('store_id', '=', storeId)
+    .orderBy('agent_id', 'desc')
+    .limit(AGENTS_LIMIT)
+    .execute()
+  const reporters = [storeId, ...agents.map(({ agent_id }) => agent_id)]
+  const tags = items.flatMap(({ epc, tag_uid, tag_id_folded }) => [epc, tag_uid, tag_id_folded].filter((tag) => tag))
+  const subjects = reporters.flatMap((reporter) => tags.map((tag) => `${reporter}/${tag}`))
+  const rows = await db
+    .selectFrom('protection_exception')
+    .select('event_id')
+    .where('store_id', '=', storeId)
+    .where('kind', 'in', [...GATE_ALARMS])
+    .where('subject', 'in', subjects)
+    .where('event_id', 'is not', null)
+    .orderBy('last_ms', 'desc')
+    .limit(ALARMS_OF_PURCHASE_LIMIT)
+    .execute()
+  return rows.flatMap(({ event_id }) => event_id ?? [])
+}
+
 /** Dispositions of alarms by event id. */
 export async function dispositionsOf(
   db: Db,
