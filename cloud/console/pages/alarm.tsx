@@ -66,9 +66,11 @@ export const alarmPage = page<Alarm | undefined>({
           </Card>
         </Live>
       )}
-      <a class="button" href="/console/alarms">
-        {at.texts.alarms.all}
-      </a>
+      <p>
+        <a class="button" href="/console/alarms">
+          {at.texts.alarms.all}
+        </a>
+      </p>
     </div>
   ),
 })

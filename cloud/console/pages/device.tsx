@@ -72,9 +72,11 @@ export const devicePage = page<DeviceView>({
           </Card>
         </Live>
       )}
-      <a class="button" href="/console/agents">
-        {at.texts.agents.backToDevices}
-      </a>
+      <p>
+        <a class="button" href="/console/agents">
+          {at.texts.agents.backToDevices}
+        </a>
+      </p>
     </div>
   ),
 })
