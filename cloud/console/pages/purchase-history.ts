@@ -58,15 +58,26 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     tone: 'warn',
     href: alarmHref(alarm.eventId),
   }))
-  const refunds = purchase.refunds.filter(isEffective).map(({ amount, completedAt, createdAt }) => ({
-    atMs: Date.parse(completedAt ?? createdAt),
+  const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
+    atMs: Date.parse(refund.completedAt ?? refund.createdAt),
     title: t.events.refunded,
-    text: at.formats.money(amount),
+    text: [at.formats.money(refund.amount), requesterOf(at, refund)].filter((part) => part !== undefined).join(' · '),
   }))
   const title = REFUNDABLE.has(purchase.status) ? t.events.paid : t.events.started
   return [{ atMs: Date.parse(purchase.timestamp), title }, ...events, ...alarms, ...refunds].toSorted(
     (a, b) => a.atMs - b.atMs,
   )
+}
+
+/** Person or system that began a refund. */
+function requesterOf(
+  { texts }: PageContext,
+  { outside, requestedBy, requestedByName }: Purchase['refunds'][number],
+): string | undefined {
+  const t = texts.purchases.refundedBy
+  if (outside !== undefined) return t.provider
+  if (requestedBy === undefined) return undefined
+  return requestedByName ?? (requestedBy.startsWith('key_') ? t.program : t.untag)
 }
 
 /** Names of the store's devices and operators, by id. */

@@ -285,7 +285,9 @@ describe('pages of the store manager', () => {
     expect(await get(found.location!)).toContain('Hand over these goods')
     expect((await post(path, 'move', { orderId, status: 'picked_up' })).status).toBe(303)
     expect((await post(path, 'move', { orderId, status: 'ready' })).status).toBe(409)
-    expect((await post(path, 'find', { pickupCode: 'WRONG' })).status).toBe(404)
+    const wrong = await post(path, 'find', { pickupCode: 'WRONG', _form: 'find' })
+    expect([wrong.status, wrong.text.includes('This did not work')]).toEqual([404, true])
+    expect(wrong.text).not.toContain('not saved')
   })
 
   it('orders: says where the goods wait, and whether they are paid', async () => {
@@ -368,13 +370,17 @@ describe('pages of the store manager', () => {
     expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
     const refunded = await get(path)
     expect(refunded).toContain('refunded already')
-    expect(refunded).toMatch(/What happened.*Paid.*Refunded/s)
+    expect(refunded).toMatch(/What happened.*Paid.*Refunded.*Petra Lindner/s)
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
     expect(await get(`${path}&confirm=lines`)).toContain('Choose at least one line')
     expect(await get(path)).toContain('Partly refunded')
     expect(await get(`${path}&confirm=whole`)).toContain('The whole purchase is cancelled')
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
+    const other = await shop.buy(items)
+    const part = { purchaseId: other.transactionId, lines: [{ itemLineId: other.items[0].itemLineId }] }
+    await shop.ok('refundPayment', part)
+    expect(await get(`/console/purchases?purchase=${other.transactionId}`)).toContain('· by a program')
     expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain(
       'No purchase of this store',
     )
@@ -503,5 +509,21 @@ describe('pages of the store manager', () => {
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
+  })
+
+  it('closings: gives a file with all of them, with its texts quoted, to those who may read the page', async () => {
+    expect(await get('/console/closings', 'viewer')).toContain('href="/console/closings?file"')
+    const cookie = `untag_console=test/${shop.storeId}`
+    const response = await app.request('/console/closings?file', { headers: { [ROLE_HEADER]: 'viewer', cookie } })
+    expect(response.headers.get('content-type')).toMatch(/^text\/csv/)
+    expect(response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="closings-\d{4}-\d\d-\d\d\.csv"$/,
+    )
+    const [head = '', ...rows] = (await response.text()).split('\r\n')
+    const { closings } = await shop.ok('fetchClosings', { storeId: shop.storeId })
+    expect(head).toMatch(/^number,from,date,closedAt,currency,receiptCount,salesCent,refundCount,refundCent,totalCent/)
+    expect(rows).toHaveLength(closings.length + 1)
+    expect(rows[0]).toMatch(/^1,"\d{4}-\d\d-\d\d","\d{4}-\d\d-\d\d","[^"]+","EUR",\d+,/)
+    expect((await app.request('/console/closings?file', { headers: { cookie } })).status).toBe(401)
   })
 })
