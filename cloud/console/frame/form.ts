@@ -3,7 +3,6 @@ import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
-import type { PageAction } from './page.ts'
 
 /** Maximum number of fields of a form. */
 const FIELDS_LIMIT = 200
@@ -84,7 +83,7 @@ export function rejectedForm(
   form: FormFields,
   failure: Failure,
   { texts, language }: { texts: ConsoleTexts; language: Language },
-  action?: Pick<PageAction, 'operation' | 'notFound'>,
+  action?: { readonly operation: { readonly changes: boolean }; notFound?(texts: ConsoleTexts): string },
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
