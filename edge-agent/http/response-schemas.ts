@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FINDING_CODES } from '../../device-drivers/kit/device.ts'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
-import { DEVICE_FINDINGS } from '../setup/device-discovery.ts'
+import { DEVICE_FINDINGS, SEARCH_CAUSES } from '../setup/device-discovery.ts'
 import {
   ALARM_STEPS,
   DENY_REASONS,
@@ -281,7 +281,7 @@ export const SearchAnswer = z.union([
       entry: z.record(z.string(), z.unknown()),
     }),
   }),
-  z.strictObject({ fault: z.string() }),
+  z.strictObject({ fault: z.string(), cause: z.enum(SEARCH_CAUSES).optional() }),
 ])
 export const AddedDevice = z.strictObject({
   file: z.string(),

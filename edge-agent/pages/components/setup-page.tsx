@@ -6,7 +6,7 @@ import { type PageDevice, type PageTestedOutput, WALK_SECONDS } from '../model/w
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps, type Localization, Technical } from './frame.tsx'
 import { settingFields, type SettingField } from '../../setup/settings-form.ts'
-import { DRIVER_LABELS, SETTING_LABELS } from '../texts/setting-labels.ts'
+import { DRIVER_LABELS, SETTING_LABELS, VALUE_LABELS } from '../texts/setting-labels.ts'
 
 /** Buttons that test the outputs of a new device, and a walk test for gates. */
 function DeviceTests({
@@ -158,10 +158,7 @@ function Setting({ texts, field, devices }: { texts: Texts; field: SettingField;
     <div class="field" data-path={path} data-kind={kind} data-needed={needed} data-label={label}>
       <label>
         {label}
-        <span class="ids">
-          <code>{path}</code>
-          {hintOf(field, texts)}
-        </span>
+        <span class="ids">{hintOf(field, texts)}</span>
         {kind === 'choice' || kind === 'device' ? (
           <select>
             <option value="">{texts.setup.notSet}</option>
@@ -198,12 +195,13 @@ function hintOf(field: SettingField, texts: Texts): string {
   const { setup } = texts
   const { preset } = field
   const range = rangeOf(field, texts)
-  return `${range === undefined ? '' : `, ${range}`}${preset === undefined ? '' : `, ${setup.otherwise(valueText(preset, texts))}`}`
+  const otherwise = preset === undefined ? undefined : setup.otherwise(valueText(preset, texts))
+  return [range, otherwise].filter((part) => part !== undefined).join(', ')
 }
 
-function valueText(value: string | number | boolean, { setup }: Texts): string {
+function valueText(value: string | number | boolean, { setup, language }: Texts): string {
   if (typeof value === 'boolean') return value ? setup.yes : setup.no
-  return String(value)
+  return VALUE_LABELS[value]?.[language] ?? String(value)
 }
 
 interface SetupPageProps {

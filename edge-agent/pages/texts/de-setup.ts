@@ -58,6 +58,16 @@ export const setupDe: SetupTexts = {
   networkHint: 'Findet UHF-Leser (LLRP) und Relaiskarten (Modbus TCP) an ihrer Adresse. Die Suche bewegt nichts.',
   address: 'Adresse des Geräts',
   look: 'Suchen',
+  noAddress:
+    'Das ist keine Adresse. Bitte einen Rechnernamen oder eine IP-Adresse wie 10.0.0.7 schreiben, mit Port, falls er nicht der übliche ist.',
+  searchCauses: {
+    other_device:
+      'Dort antwortet ein Gerät, aber kein UHF-Leser (LLRP) und keine Relaiskarte (Modbus TCP). Bitte Adresse und Port prüfen.',
+    refused:
+      'Ein Gerät hat diese Adresse, aber am Port hört nichts zu. Bitte den Port prüfen, und ob Leser oder Karte an ist.',
+    unreachable: 'An dieser Adresse antwortet kein Gerät. Bitte Kabel, Strom und Adresse prüfen.',
+    unknown_name: 'Kein Gerät hat diesen Namen. Bitte die IP-Adresse des Geräts benutzen.',
+  },
   failed: 'Das hat nicht geklappt. Bitte noch einmal versuchen.',
   problems: {
     setup_code_wrong: 'Dieser Code ist falsch oder durch einen neueren ersetzt. Bitte mit der Leitung vergleichen.',

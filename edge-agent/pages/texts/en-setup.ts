@@ -57,6 +57,16 @@ export const setupEn: SetupTexts = {
   networkHint: 'Finds UHF readers (LLRP) and relay boards (Modbus TCP) at their address. The search moves nothing.',
   address: 'Address of the device',
   look: 'Search',
+  noAddress:
+    'This is no address. Write a host name or an IP address such as 10.0.0.7, with a port if it is not the usual one.',
+  searchCauses: {
+    other_device:
+      'A device answers there, but it is no UHF reader (LLRP) and no relay board (Modbus TCP). Please check the address and the port.',
+    refused:
+      'A device has this address, but nothing listens at the port. Please check the port, and that the reader or board is on.',
+    unreachable: 'No device answers at this address. Please check cable, power and address.',
+    unknown_name: 'No device has this name. Please use the IP address of the device.',
+  },
   failed: 'That did not work. Please try again.',
   problems: {
     setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',

@@ -9,7 +9,7 @@ import type {
   PageStatus,
   PageTestedOutput,
 } from '../model/wire.ts'
-import type { DeviceFinding } from '../../setup/device-discovery.ts'
+import type { DeviceFinding, SearchCause } from '../../setup/device-discovery.ts'
 
 /** Texts of the set-up page. */
 export interface SetupTexts {
@@ -68,6 +68,8 @@ export interface SetupTexts {
   address: string
   look: string
   failed: string
+  noAddress: string
+  searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
   problems: Readonly<Record<string, string>>
   test: string

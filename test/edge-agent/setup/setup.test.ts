@@ -291,7 +291,28 @@ describe('a relay board at an address', () => {
     })
     expect(board.log).toEqual([])
     await service.close()
-    expect(await findAtAddress(at)).toEqual({ fault: expect.stringContaining('nothing listens there') })
+    expect(await findAtAddress(at)).toEqual({
+      fault: expect.stringContaining('nothing listens there'),
+      cause: 'refused',
+    })
+  })
+})
+
+describe('a search at an address that finds nothing', () => {
+  it('says whether the name is unknown, or another kind of device answers', async () => {
+    const platform = realPlatform()
+    const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
+    // It answers each connection with bytes of another protocol, and closes it.
+    const service = await serveTcp({
+      port: 0,
+      async serve(link) {
+        await link.write(new TextEncoder().encode('SSH-2.0-OpenSSH_9.2\r\n'), new AbortController().signal)
+        await link.close()
+      },
+    })
+    expect(await findAtAddress(`127.0.0.1:${service.port}`)).toMatchObject({ cause: 'other_device' })
+    await service.close()
+    expect(await findAtAddress('no-such-host.invalid')).toMatchObject({ cause: 'unknown_name' })
   })
 })
 
@@ -308,6 +329,7 @@ describe('a UHF reader at an address', () => {
       await service.close()
       expect(await findAtAddress('127.84.1.1')).toEqual({
         fault: expect.stringMatching(/5084: nothing listens.*502: nothing/),
+        cause: 'refused',
       })
     },
   )
@@ -337,6 +359,7 @@ describe('a UHF reader at an address', () => {
     await service.close()
     expect(await findAtAddress(`127.0.0.1:${service.port}`)).toEqual({
       fault: expect.stringContaining('nothing listens there'),
+      cause: 'refused',
     })
   })
 })
