@@ -28,6 +28,10 @@ export const AGENT_ERRORS = {
     status: 403,
     fix: 'Test the device within 15 minutes after its registration with a set-up code.',
   },
+  change_not_allowed: {
+    status: 403,
+    fix: 'Change the device within 15 minutes after it was added on the page, or edit the configuration file and restart the agent.',
+  },
   'not-found': { status: 404, fix: 'Compare the address or the id with /openapi.json and /v1/status.' },
   no_config_file: { status: 404, fix: 'Start the agent with --config FILE.' },
   'method-not-allowed': { status: 405, fix: 'Use a method that the header Allow names.' },

@@ -38,6 +38,17 @@ const SETUP_OPERATIONS = {
       'config_not_written',
     ],
   },
+  changeDevice: {
+    method: 'POST',
+    path: '/v1/setup/change',
+    callers: 'pages',
+    summary:
+      'Changes or removes a device that the set-up page added in the last 15 minutes. The agent must be restarted.',
+    needsCredential: true,
+    request: requests.ChangeDeviceRequest,
+    response: answers.ChangedDevice,
+    errors: ['busy', 'change_not_allowed', 'setup_code_needed', 'config_not_written'],
+  },
   testDevice: {
     method: 'POST',
     path: '/v1/setup/test',

@@ -90,6 +90,11 @@ export const AddDeviceRequest = z.strictObject({
     })
     .optional(),
 })
+/** Without `entry`, the device is removed. */
+export const ChangeDeviceRequest = z.strictObject({
+  deviceId: DeviceId,
+  entry: z.record(z.string().max(100), z.unknown()).optional(),
+})
 export const TestDeviceRequest = z.strictObject({ deviceId: DeviceId, output: z.enum(TESTED_OUTPUTS) })
 export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })
 export const StartWalkTestRequest = z.strictObject({

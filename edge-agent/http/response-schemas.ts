@@ -283,6 +283,7 @@ export const SearchAnswer = z.union([
   }),
   z.strictObject({ fault: z.string(), cause: z.enum(SEARCH_CAUSES).optional() }),
 ])
+export const ChangedDevice = z.strictObject({ file: z.string() })
 export const AddedDevice = z.strictObject({
   file: z.string(),
   deviceId: z.string(),

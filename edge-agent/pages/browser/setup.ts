@@ -326,6 +326,28 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   location.assign(url)
 }
 
+/** Saves the changed entry of a device, or removes the device. */
+async function changeDevice(form: HTMLFormElement, isRemoved: boolean): Promise<void> {
+  const fields = forms.get(form)
+  const results = resultsOf(form)
+  const entry = fields?.entry()
+  fields?.mark([])
+  if (!fields || (entry === undefined && !isRemoved)) return results.show(texts.setup.noEntry)
+  results.show(texts.busy)
+  const answer = await call('POST', '/v1/setup/change', {
+    deviceId: form.dataset['change'],
+    ...(!isRemoved && { entry }),
+  })
+  if (answer.ok) {
+    const url = new URL(location.href)
+    url.search = '?changed'
+    return location.assign(url)
+  }
+  const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
+  const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
+  results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
+}
+
 /** Switches an output of a new device and shows what the device answered. */
 async function testOutput(place: HTMLElement, button: HTMLButtonElement, output: string): Promise<void> {
   const results = resultsOf(place)
@@ -376,6 +398,16 @@ for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     void addDevice(form)
+  })
+}
+for (const form of document.querySelectorAll<HTMLFormElement>('[data-change]')) {
+  forms.set(form, settingsForm(form))
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void changeDevice(form, false)
+  })
+  form.querySelector('[data-remove]')?.addEventListener('click', () => {
+    if (confirm(texts.setup.removeQuestion)) void changeDevice(form, true)
   })
 }
 for (const place of document.querySelectorAll<HTMLElement>('[data-tests]')) {

@@ -69,6 +69,11 @@ export interface SetupTexts {
   look: string
   failed: string
   noAddress: string
+  change: string
+  saveChange: string
+  remove: string
+  removeQuestion: string
+  changed(file: string): string
   searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
   problems: Readonly<Record<string, string>>
