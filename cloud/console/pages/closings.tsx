@@ -106,7 +106,9 @@ async function allClosings(at: PageContext): Promise<Closing[]> {
 
 /** One row for each closing, with the amounts in cents. Two columns for each rate of the VAT follow. */
 function csvOf(closings: readonly Closing[]): string {
-  const rates = [...new Set(closings.flatMap(({ vatBreakdown }) => Object.keys(vatBreakdown)))].toSorted()
+  const rates = [...new Set(closings.flatMap(({ vatBreakdown }) => Object.keys(vatBreakdown)))].toSorted(
+    (a, b) => Number(a) - Number(b),
+  )
   const columns = ['number', 'from', 'date', 'closedAt', 'currency', 'receiptCount', 'salesCent'] as const
   const others = ['refundCount', 'refundCent', 'totalCent'] as const
   const names = [...columns, ...others, ...rates.flatMap((rate) => [`net${rate}Cent`, `tax${rate}Cent`])]
