@@ -7,7 +7,7 @@ export type FeedEvent =
   | { type: 'status'; status: AgentStatus }
   | { type: 'result'; deviceId: string; atMs: number; result: ScanResult }
   | { type: 'operator'; deviceId: string; name: string | null }
-  /** An operator handled an alarm of the gate. */
+  /** A person handled an alarm of the gate, here or in the console. */
   | ({ type: 'alarm'; deviceId: string; alarmId: string } & AlarmState)
   /** A person passed. `count`: people in this direction since the agent started. */
   | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }

@@ -213,6 +213,10 @@ export class Agent {
       ...this.#parts,
       ...this.#base,
       devices: this.#devices,
+      alarms: {
+        request: () => this.gates.alarms.request(),
+        receive: (awaited, answer) => this.gates.alarms.receive(awaited, answer),
+      },
       onChange: () => this.#changed(),
     })
   }

@@ -1,9 +1,15 @@
 import { probeReader } from '../device-drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
 import { probeBoard } from '../device-drivers/modbus/probe-board.ts'
+import { LinkFault } from '../device-drivers/transports/byte-link.ts'
 import { openTcp } from '../device-drivers/transports/socket-link.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
-import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
+import {
+  SEARCH_CAUSES,
+  type AttachedDevice,
+  type DeviceDiscovery,
+  type SearchCause,
+} from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'
 import { listNfcReaders } from './pcsc-process.ts'
 import { boardEntry, findSerialPorts, type FoundSerial } from './serial-ports.ts'
@@ -50,24 +56,30 @@ export function deviceDiscovery(pcscdSocket: string, platform: Platform): Device
 }
 
 /** Searches at a given port for a reader, then for a board; without a port, for both at their usual ports at once. */
-async function findAtAddress(
-  address: string,
-  platform: Platform,
-): Promise<{ found: AttachedDevice } | { fault: string }> {
+async function findAtAddress(address: string, platform: Platform): ReturnType<DeviceDiscovery['findAtAddress']> {
   const [host = '', port] = address.split(':')
   const searches = [
     (number = LLRP_PORT) => findReader(host, number, platform),
     (number = MODBUS_PORT) => findBoard(host, number, platform),
   ] as const
-  const faults: string[] = []
+  const faults: Error[] = []
   const settled = (search: Promise<AttachedDevice>) =>
-    search.catch((error: unknown) => void faults.push((error as Error).message))
+    search.catch((error: unknown) => void faults.push(error as Error))
   // Both searches end before the answer: an unhandled rejection would end the agent.
   const found =
     port === undefined
       ? (await Promise.all(searches.map((search) => settled(search())))).find((each) => each !== undefined)
       : ((await settled(searches[0](Number(port)))) ?? (await settled(searches[1](Number(port)))))
-  return found ? { found } : { fault: [...new Set(faults)].join('; ') }
+  if (found) return { found }
+  const causes = new Set(faults.map(causeOf))
+  const cause = SEARCH_CAUSES.find((each) => causes.has(each))
+  return { fault: [...new Set(faults.map(({ message }) => message))].join('; '), ...(cause && { cause }) }
+}
+
+function causeOf(fault: Error): SearchCause {
+  if (!(fault instanceof LinkFault)) return 'other_device'
+  if (fault.code === 'refused') return 'refused'
+  return fault.code === 'missing' ? 'unknown_name' : fault.code === 'unreachable' ? 'unreachable' : 'other_device'
 }
 
 async function findReader(host: string, port: number, platform: Platform): Promise<AttachedDevice> {

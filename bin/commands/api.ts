@@ -4,6 +4,7 @@ import { createClient, UntagError } from '../../clients/typescript/client.ts'
 import type { OperationName } from '../../clients/typescript/exchange.ts'
 import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
 import { describeOperation, listOperations } from '../api/help.ts'
+import { tableOf } from '../api/table.ts'
 import { requestOfArguments } from '../api/request-of-arguments.ts'
 import { ADDRESS_SETTING, connectionFault } from '../api-client.ts'
 import { describeOptions, readOptions, WrongUsage } from '../../host/options.ts'
@@ -45,7 +46,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
       request as never,
       idempotencyKey === undefined ? {} : { idempotencyKey },
     )
-    process.stdout.write(answerText(answer, process.stdout.isTTY))
+    process.stdout.write(answerText(answer, process.stdout.isTTY && !writesJson(), process.stdout.columns || 80))
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
@@ -59,14 +60,14 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
 
 /**
  * What `untag api` prints of an answer. A text, such as CSV, stays as it is for programs; in a terminal its characters
- * cannot move the cursor, and its last line ends.
+ * cannot move the cursor, and its last line ends. There a list becomes a table of `columns` characters.
  */
-export function answerText(answer: unknown, isTerminal: boolean): string {
+export function answerText(answer: unknown, isTerminal: boolean, columns = 80): string {
   if (typeof answer === 'string' && !isTerminal) return answer
   const lines =
     typeof answer === 'string'
       ? answer.replace(/\r?\n$/, '').split(/\r?\n/)
-      : JSON.stringify(answer, null, 2).split('\n')
+      : ((isTerminal ? tableOf(answer, columns) : undefined) ?? JSON.stringify(answer, null, 2).split('\n'))
   return `${lines.map((line) => line.split('\t').map(printable).join('\t')).join('\n')}\n`
 }
 

@@ -32,7 +32,10 @@ function followers(commands: Completed): Map<string, Set<string>> {
   for (const { words, options } of commands) {
     for (const [index, word] of words.entries()) add(words.slice(0, index).join(' '), word)
     const whole = words.join(' ')
-    for (const { flag } of listOptions(options)) add(whole, `--${flag}`)
+    for (const { flag, placeholder } of listOptions(options)) {
+      add(whole, `--${flag}`)
+      for (const value of valuesIn(placeholder)) add(`${whole} --${flag}`, value)
+    }
     add(whole, '--help')
   }
   for (const shell of SHELLS) add('completion', shell)
@@ -40,11 +43,25 @@ function followers(commands: Completed): Map<string, Set<string>> {
   const { operations, components } = readOperations()
   for (const [operation, { request }] of operations) {
     add('api', operation)
-    const fields = fieldsOf(request, components, true).map(({ name }) => name.replaceAll('[]', '.0'))
+    const described = fieldsOf(request, components, true)
+    const fields = described.map(({ name }) => name.replaceAll('[]', '.0'))
+    for (const [index, { type }] of described.entries())
+      for (const value of valuesIn(type.replaceAll(' ', ''))) add(`api ${operation} --${fields[index]}`, value)
     for (const field of ['json', 'help', ...listOptions(API_OPTIONS).map(({ flag }) => flag), ...fields])
       add(`api ${operation}`, `--${field}`)
   }
   return found
+}
+
+/** Types that an alternative may name instead of a value. */
+const TYPES: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'time', 'id', 'null'])
+
+/** The values of a choice such as `json|csv`; none if the text is no choice of words. */
+function valuesIn(text: string): string[] {
+  const values = text.split('|')
+  if (text === 'boolean') return ['true', 'false']
+  const isChoice = values.length > 1 && values.every((value) => /^[\w.-]+$/.test(value) && !TYPES.has(value))
+  return isChoice ? values : []
 }
 
 /** zsh runs the same script through its `bashcompinit`. */
@@ -68,10 +85,14 @@ function completionScript(shell: (typeof SHELLS)[number], commands: Completed): 
     '  local current="${COMP_WORDS[COMP_CWORD]}" key="" word next',
     // The longest beginning of the line that is a beginning of a command.
     '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    '    [[ "$word" == -* ]] && break',
     '    next="${key:+$key }$word"',
     '    _untag_words "$next" > /dev/null || { [ -n "$key" ] && break || return 0; }',
     '    key="$next"',
     '  done',
+    // The values of the option before the cursor.
+    '  word="${COMP_WORDS[COMP_CWORD-1]}"',
+    '  if [[ "$word" == -* ]] && _untag_words "$key $word" > /dev/null; then key="$key $word"; fi',
     '  COMPREPLY=($(compgen -W "$(_untag_words "$key")" -- "$current"))',
     '  # Without a match, such as for the value of an option, the shell completes file names.',
     '  return 0',

@@ -50,6 +50,9 @@ interface PortFinding {
   detail: string
 }
 
+/** Detail of a port that no program uses. */
+const FREE = 'free'
+
 /** Checks which ports of this machine are free, and recognises untag programs on the ports that are in use. */
 export async function checkPorts(ports: Ports = DEFAULT_PORTS): Promise<PortFinding[]> {
   const [cloud, agent] = await Promise.all([programAt(ports.cloud), programAt(ports.agent)])
@@ -69,7 +72,7 @@ function named(found: RunningProgram | undefined): string | undefined {
 async function finding(port: number, flag: string, user: string | undefined): Promise<PortFinding> {
   if (user !== undefined)
     return { port, state: 'ok', detail: `${user} runs here; choose another port with ${flag} to start one more` }
-  if (await canListen(port)) return { port, state: 'ok', detail: 'free' }
+  if (await canListen(port)) return { port, state: 'ok', detail: FREE }
   return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
 }
 
@@ -192,7 +195,10 @@ export async function runDoctor(settings: Settings): Promise<void> {
   if (add > 0) return addFound(suggestions[add - 1], config, device, json)
   const findings = [
     await checkSqlite(),
-    ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
+    // A free port is what every command expects.
+    ...(await checkPorts())
+      .filter(({ detail }) => detail !== FREE)
+      .map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
     ...checkSerial(ports),
     ...checkReaders(readers),
     ...(await checkStore(settings, {

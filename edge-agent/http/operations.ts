@@ -38,6 +38,17 @@ const SETUP_OPERATIONS = {
       'config_not_written',
     ],
   },
+  changeDevice: {
+    method: 'POST',
+    path: '/v1/setup/change',
+    callers: 'pages',
+    summary:
+      'Changes or removes a device that the set-up page added in the last 15 minutes. The agent must be restarted.',
+    needsCredential: true,
+    request: requests.ChangeDeviceRequest,
+    response: answers.ChangedDevice,
+    errors: ['busy', 'change_not_allowed', 'setup_code_needed', 'config_not_written'],
+  },
   testDevice: {
     method: 'POST',
     path: '/v1/setup/test',
@@ -260,12 +271,12 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Acknowledges or disposes of an alarm at a gate, in the name of the signed-in operator.',
     description:
-      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. In the cloud, the latest disposition counts.',
+      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. Causes recorded in the console appear here within 15 s. If agent and cloud were apart, the cloud keeps both, and the later one counts.',
     needsCredential: true,
     takesSession: true,
     request: requests.HandleAlarmRequest,
     response: answers.HandledAlarm,
-    errors: ['operator_required', 'not-found', ...LEDGER_ERRORS],
+    errors: ['operator_required', 'not-found', 'alarm_disposed', ...LEDGER_ERRORS],
     example: { deviceId: DEVICE_ID, alarmId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B', step: 'tag_left_on' },
   },
   status: {

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import { SaleNames, TillReturn, TillSale } from '../../policy/till-sale.ts'
 import { TESTED_OUTPUTS } from '../setup/setup.ts'
-import { ALARM_STEPS, DEVICE_TYPES, PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
+import {
+  ALARM_DISPOSITIONS,
+  ALARM_STEPS,
+  DEVICE_TYPES,
+  PROTECTION_ACTIONS,
+  SCAN_SOURCES,
+} from '../../policy/vocabulary.ts'
 
 /** Schemas of requests, for validation and for the OpenAPI document. */
 
@@ -51,6 +57,12 @@ export const HandleAlarmRequest = z.strictObject({
     .describe(
       'acknowledged: the operator takes care of the alarm. Otherwise its disposition. real: theft. unintentional: the shopper forgot to pay. tag_left_on: the goods are paid, but the tag is still active. staff_error: staff carried goods out. phantom: no goods left.',
     ),
+  seen: z
+    .enum(['none', ...ALARM_DISPOSITIONS])
+    .optional()
+    .describe(
+      'Disposition that the operator has seen, or `none`. If the alarm has another one, the call fails with 409 `alarm_disposed`.',
+    ),
 })
 
 export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
@@ -83,6 +95,11 @@ export const AddDeviceRequest = z.strictObject({
       name: z.string().trim().min(1).max(120).optional(),
     })
     .optional(),
+})
+/** Without `entry`, the device is removed. */
+export const ChangeDeviceRequest = z.strictObject({
+  deviceId: DeviceId,
+  entry: z.record(z.string().max(100), z.unknown()).optional(),
 })
 export const TestDeviceRequest = z.strictObject({ deviceId: DeviceId, output: z.enum(TESTED_OUTPUTS) })
 export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })

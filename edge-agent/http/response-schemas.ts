@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FINDING_CODES } from '../../device-drivers/kit/device.ts'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
-import { DEVICE_FINDINGS } from '../setup/device-discovery.ts'
+import { DEVICE_FINDINGS, SEARCH_CAUSES } from '../setup/device-discovery.ts'
 import {
   ALARM_STEPS,
   DENY_REASONS,
@@ -213,8 +213,8 @@ export const AgentStatus = z
   .meta({ id: 'AgentStatus' })
 
 const AlarmState = {
-  step: z.enum(ALARM_STEPS).describe('What the operator did last.'),
-  by: z.string().describe('Name of the operator.'),
+  step: z.enum(ALARM_STEPS).describe('What a person did last.'),
+  by: z.string().describe('Name of the person, at the gate or in the console. Empty if unknown.'),
 }
 export const HandledAlarm = z.strictObject({ alarmId: z.string(), ...AlarmState })
 
@@ -247,7 +247,7 @@ export const AgentEvent = z
       .describe('A person passed the gate.'),
     z
       .strictObject({ type: z.literal('alarm'), deviceId: z.string(), alarmId: z.string(), ...AlarmState })
-      .describe('An operator handled an alarm of the gate.'),
+      .describe('A person handled an alarm of the gate, here or in the console.'),
   ])
   .meta({ id: 'AgentEvent' })
 
@@ -309,8 +309,9 @@ export const SearchAnswer = z.union([
       entry: z.record(z.string(), z.unknown()),
     }),
   }),
-  z.strictObject({ fault: z.string() }),
+  z.strictObject({ fault: z.string(), cause: z.enum(SEARCH_CAUSES).optional() }),
 ])
+export const ChangedDevice = z.strictObject({ file: z.string() })
 export const AddedDevice = z.strictObject({
   file: z.string(),
   deviceId: z.string(),

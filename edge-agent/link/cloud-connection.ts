@@ -2,6 +2,7 @@ import { pause, type Platform, type Cancel } from '../../policy/platform.ts'
 import type { AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StoreKeys } from '../identity/store-keys.ts'
+import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'
 import type { Pictures } from '../items/pictures.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
@@ -191,6 +192,7 @@ interface CloudConnectionParts {
   outbox: Outbox
   trust: Trust
   pictures: Pick<Pictures, 'request' | 'receive'>
+  alarms: Pick<HandledAlarms, 'request' | 'receive'>
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log

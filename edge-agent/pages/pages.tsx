@@ -96,7 +96,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'fileName' | 'testable'>
+  setup: Pick<Setup, 'changeable' | 'fileName' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -290,7 +290,9 @@ class Pages {
         devices={devices}
         configFile={setup.fileName}
         testable={(deviceId) => setup.testable(deviceId)}
+        changeable={(deviceId) => setup.changeable(deviceId)}
         addedId={c.req.query('added')}
+        isChanged={c.req.query('changed') !== undefined}
         attached={attached}
         warning={warning}
         notes={notes}

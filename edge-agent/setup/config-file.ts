@@ -9,6 +9,10 @@ export interface ConfigFile {
   check(entry: Readonly<Record<string, unknown>>): AddResult
   /** Adds a device to the file. If the result would be invalid, changes nothing. Throws if the file cannot be written. */
   add(entry: Readonly<Record<string, unknown>>): AddResult
+  /** The entry of a device, as the file has it. */
+  entry(deviceId: string): Readonly<Record<string, unknown>> | undefined
+  /** Replaces the entry of a device, or removes it. Changes nothing and throws in the same cases as `add`. */
+  replace(deviceId: string, entry: Readonly<Record<string, unknown>> | undefined): AddResult
 }
 
 /** A fault of the added entry. `path`: the setting, such as `siren.output`. */
@@ -25,24 +29,50 @@ export type AddResult =
   | { ok: true; devices: readonly DeviceEntry[] }
   | { ok: false; faults: string[]; ofEntry: EntryFault[] }
 
+/** Text of a file after a change. */
+type EditedText = { ok: true; text: string; devices: readonly DeviceEntry[] } | Extract<AddResult, { ok: false }>
+
 /** Placeholder for the id in a suggested entry. */
 export const UNNAMED_DEVICE = 'dev_…'
 
 /** Adds a device to the text of a configuration file ('' for a new file). Returns all faults of an invalid result. */
-export function withDevice(
-  text: string,
-  entry: Readonly<Record<string, unknown>>,
-): { ok: true; text: string; devices: readonly DeviceEntry[] } | Extract<AddResult, { ok: false }> {
+export function withDevice(text: string, entry: Readonly<Record<string, unknown>>): EditedText {
   const before = text.trim() === '' ? '{ "devices": [] }' : text
   const checked = readConfig(before)
   if (!checked.ok) return { ...checked, ofEntry: [] }
   if (entry['deviceId'] === UNNAMED_DEVICE) return invalidEntry(['deviceId: enter a set-up code, or fill in an id'], '')
-  const whole = JSON.parse(before) as Record<string, unknown>
-  const after = `${JSON.stringify({ ...whole, devices: [...((whole['devices'] as unknown[] | undefined) ?? []), entry] }, null, 2)}\n`
+  return edited(before, (devices) => [...devices, entry], checked.config.devices.length)
+}
+
+/** Replaces the entry of a device in the text of a configuration file, or removes it. */
+export function withChangedDevice(
+  text: string,
+  deviceId: string,
+  entry: Readonly<Record<string, unknown>> | undefined,
+): EditedText {
+  const checked = readConfig(text)
+  if (!checked.ok) return { ...checked, ofEntry: [] }
+  const index = checked.config.devices.findIndex((device) => device.deviceId === deviceId)
+  if (index < 0) return invalidEntry(['deviceId: the configuration file has no such device'], '')
+  return edited(text, (devices) => devices.toSpliced(index, 1, ...(entry ? [entry] : [])), index)
+}
+
+/** The entry of a device in the text of a valid configuration file, as it is written there. */
+export function entryIn(text: string, deviceId: string): Readonly<Record<string, unknown>> | undefined {
+  if (!readConfig(text).ok) return undefined
+  const { devices = [] } = JSON.parse(text) as { devices?: Record<string, unknown>[] }
+  return devices.find((device) => device['deviceId'] === deviceId)
+}
+
+/** `index`: place of the changed entry. */
+function edited(text: string, change: (devices: unknown[]) => unknown[], index: number): EditedText {
+  const whole = JSON.parse(text) as Record<string, unknown>
+  const devices = change((whole['devices'] as unknown[] | undefined) ?? [])
+  const after = `${JSON.stringify({ ...whole, devices }, null, 2)}\n`
   const again = readConfig(after)
   return again.ok
     ? { ok: true, text: after, devices: again.config.devices }
-    : invalidEntry(again.faults, `devices[${checked.config.devices.length}].`)
+    : invalidEntry(again.faults, `devices[${index}].`)
 }
 
 /** `before`: what precedes the setting in the faults of the added entry. */

@@ -2,6 +2,10 @@
 export const DEVICE_FINDINGS = ['serial', 'nfc', 'llrp', 'board'] as const
 export type DeviceFinding = (typeof DEVICE_FINDINGS)[number]
 
+/** Why a search at an address found nothing. `other_device`: what answers is no reader or board of a known kind. */
+export const SEARCH_CAUSES = ['other_device', 'refused', 'unreachable', 'unknown_name'] as const
+export type SearchCause = (typeof SEARCH_CAUSES)[number]
+
 /** A device at this machine or in its network, with a suggested configuration entry. */
 export interface AttachedDevice {
   kind: DeviceFinding
@@ -20,5 +24,5 @@ export interface DeviceDiscovery {
   /** Returns the attached devices. `notes`: why searches failed. Never rejects. */
   findAttached(): Promise<{ attached: AttachedDevice[]; notes: string[] }>
   /** Searches for an LLRP reader or a Modbus TCP board at `host` or `host:port`. Never rejects. */
-  findAtAddress(address: string): Promise<{ found: AttachedDevice } | { fault: string }>
+  findAtAddress(address: string): Promise<{ found: AttachedDevice } | { fault: string; cause?: SearchCause }>
 }

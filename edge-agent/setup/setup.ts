@@ -94,6 +94,7 @@ type SetupFaultCode =
   | 'cloud_unreachable'
   | 'config_not_written'
   | 'test_not_allowed'
+  | 'change_not_allowed'
 
 export interface SetupFault {
   ok: false
@@ -137,6 +138,8 @@ export class Setup {
   readonly #parts: SetupParts
   /** Devices that were registered with a code, with the end of their tests on the elapsed clock, ms. */
   readonly #testableUntil = new Map<string, number>()
+  /** Devices that the page added, with the end of their changes on the elapsed clock, ms. */
+  readonly #changeableUntil = new Map<string, number>()
 
   constructor(parts: SetupParts) {
     this.#parts = parts
@@ -179,12 +182,49 @@ export class Setup {
     const written = this.#write(configFile, registered ? { ...entry, deviceId: registered.deviceId } : entry)
     if (!written.ok) return written
     const { deviceId } = written
-    if (registered) this.#testableUntil.set(deviceId, platform.clock.elapsed() + TEST_MS)
+    const untilMs = platform.clock.elapsed() + TEST_MS
+    this.#changeableUntil.set(deviceId, untilMs)
+    if (registered) this.#testableUntil.set(deviceId, untilMs)
     const isInUse = devices.extend(written.devices)
     if (isInUse) await link.bind([deviceId])
     // Without the new policy, the agent would refuse the device until its next poll.
     await link.refreshDocuments()
     return { ok: true, file: configFile.name, deviceId, isInUse }
+  }
+
+  /** The entry of a device that the page added in the last 15 minutes, and may change. Undefined for other devices. */
+  changeable(deviceId: string): Readonly<Record<string, unknown>> | undefined {
+    const isOpen = this.#parts.platform.clock.elapsed() < (this.#changeableUntil.get(deviceId) ?? 0)
+    return isOpen ? this.#parts.configFile?.entry(deviceId) : undefined
+  }
+
+  /**
+   * Replaces the entry of a device that the page added in the last 15 minutes, or removes it. Other devices may be in
+   * use, so only an editor of the file may change them. An entry that came without a code gets no setting that needs one.
+   */
+  change(
+    deviceId: string,
+    entry: Readonly<Record<string, unknown>> | undefined,
+  ): { ok: true; file: string } | SetupFault {
+    const { configFile, log } = this.#parts
+    if (!configFile || !this.changeable(deviceId))
+      return fault(
+        'change_not_allowed',
+        'a device can be changed or removed here only in the 15 minutes after it was added here: edit the configuration file, and restart the agent',
+      )
+    if (entry && entry['deviceId'] !== deviceId)
+      return invalidSetting('deviceId', 'cannot be changed: add another device')
+    if (entry?.['feeds'] !== undefined && this.isNew(deviceId))
+      return invalidSetting('feeds', 'a device with a registration of its own serves no other one')
+    const unauthorized = entry && !this.isNew(deviceId) ? managerFaults(entry, (feeds) => this.isNew(feeds)) : []
+    if (unauthorized.length > 0) return codeNeeded(unauthorized)
+    try {
+      const changed = configFile.replace(deviceId, entry)
+      return changed.ok ? { ok: true, file: configFile.name } : invalid(changed)
+    } catch (error) {
+      log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
+      return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)
+    }
   }
 
   /** The outputs of this device that can be tested now. */

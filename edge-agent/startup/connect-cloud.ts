@@ -2,6 +2,7 @@ import type { Platform, Cancel, Timers } from '../../policy/platform.ts'
 import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
+import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CloudConnection } from '../link/cloud-connection.ts'
 import { type DeviceReport, refusalReporter } from '../link/documents/receive-documents.ts'
@@ -60,6 +61,7 @@ export interface CloudParts extends Stored {
   /** Address at which other agents of the store reach this agent, `http://host:port`. */
   address?: string
   devices: Pick<Devices, 'health' | 'entries'>
+  alarms: Pick<HandledAlarms, 'request' | 'receive'>
   nowMs(): number
   onChange(): void
 }

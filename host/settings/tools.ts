@@ -153,11 +153,19 @@ export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host, json
 /** Base URL of the API of an `untag cloud` with default settings. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
 
+const apiUrl = url({ flag: 'base-url', env: 'UNTAG_API', help: 'Address of the API', protocols: ['http:', 'https:'] })
+
 export const API_OPTIONS = {
   key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key', placeholder: 'KEY' }),
   baseUrl: {
-    ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'Address of the API', protocols: ['http:', 'https:'] }),
+    ...apiUrl,
     fallback: DEFAULT_BASE_URL,
+    // The address of the cloud is enough.
+    read(value) {
+      const read = apiUrl.read(value)
+      const address = 'value' in read ? read.value : undefined
+      return address !== undefined && new URL(address).pathname === '/' ? { value: `${address}/api/v1` } : read
+    },
   } as Option<string>,
   ca,
   idempotencyKey: text({

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { JournalRow, UncheckedRow } from '../journal.ts'
+import { ALARM_STEPS } from '../vocabulary.ts'
 
 /** Signed messages between an agent and the cloud. */
 
@@ -49,6 +50,18 @@ export const AckClaims = z.strictObject({
   items: z.tuple([Seconds, Seconds]).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
+
+/** Maximum alarms whose state an agent asks for at once. */
+export const ALARM_STATES_LIMIT = 50
+
+/** What people did last about an alarm, for the display of its gate. */
+export const AlarmStateReport = z.strictObject({
+  eventId: z.string().max(128),
+  step: z.enum(ALARM_STEPS),
+  /** Name of the person. Empty if unknown. */
+  by: z.string(),
+})
+export type AlarmStateReport = z.infer<typeof AlarmStateReport>
 
 /** `cmd+jwt`: a command of the cloud to an agent. */
 export const CommandClaims = z.strictObject({

@@ -37,6 +37,10 @@ describe('untag completion', () => {
     ['untag api startCheckout --items.0.q', ['--items.0.quantity']],
     ['untag api checkIn --k', ['--key']],
     ['untag completion ', ['--help', '--json', 'bash', 'zsh']],
+    ['untag api fetchAlarms --state ', ['acknowledged', 'disposed', 'open']],
+    ['untag api fetchAlarms --storeId st_1 --state d', ['disposed']],
+    ['untag api fetchAlarms --state open --disp', ['--disposition']],
+    ['untag cloud --log-level w', ['warn']],
     ['untag backup --data /tm', []],
     ['untag nonsense ', []],
   ])('completes %j', (line, words) => {

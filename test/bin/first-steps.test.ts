@@ -3,6 +3,8 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { answerText } from '../../bin/commands/api.ts'
+import { readOptions } from '../../host/options.ts'
+import { API_OPTIONS } from '../../host/settings.ts'
 import { runCommand } from '../support/commands.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
@@ -38,6 +40,42 @@ describe('a new user of the command line', () => {
     [['users', 'invite', '--account', 'a'], /^--email ADDRESS is needed/],
   ] as const)('learns what is wrong with %j', async (args, fault) => {
     expect(await runCommand([...args])).toMatchObject({ code: 2, stderr: expect.stringMatching(fault) })
+  })
+
+  it('sees a list of the API as a table in a terminal, as wide as this, and gets JSON in a pipe', () => {
+    const stores = [
+      { storeId: 'st_1', name: 'Hafenkante\u001b[2J', address: { city: 'Hamburg' }, mode: 'live' },
+      { storeId: 'st_22', name: 'x'.repeat(50), address: { city: 'Kiel' }, mode: 'demo', note: null },
+    ]
+    const answer = { success: true, stores, total: 2 }
+    expect(answerText(answer, true, 80).split('\n')).toEqual([
+      `storeId  ${'name'.padEnd(40)}  mode`,
+      `st_1     ${'Hafenkante\\u001b[2J'.padEnd(40)}  live`,
+      `st_22    ${'x'.repeat(39)}…  demo`,
+      '',
+      'total: 2',
+      'Add --json for everything, also address.',
+      '',
+    ])
+    expect(answerText(answer, true, 20)).toMatch(/^storeId  mode\n/)
+    expect(JSON.parse(answerText(answer, false))).toEqual(answer)
+    for (const other of [
+      { success: true, name: 'x' },
+      { a: [{ b: 1 }], c: [{ d: 1 }] },
+      { names: ['x'] },
+      { stores: [] },
+    ])
+      expect(JSON.parse(answerText(other, true))).toEqual(other)
+  })
+
+  it('needs no path in the address of the API, and sees a title above the commands of a group', async () => {
+    const baseUrlOf = (address: string) => readOptions(API_OPTIONS, ['--base-url', address], {}).baseUrl
+    expect(baseUrlOf('http://127.0.0.1:8080')).toBe('http://127.0.0.1:8080/api/v1')
+    expect(baseUrlOf('https://shop.example/')).toBe('https://shop.example/api/v1')
+    expect(baseUrlOf('https://shop.example/untag/api/v1')).toBe('https://shop.example/untag/api/v1')
+    expect((await runCommand(['service', 'install', '--help'])).stdout).toMatch(
+      /^untag service: Run as a service of Linux\n/,
+    )
   })
 
   it('sees texts of the API in a terminal without control characters, and gets them unchanged in a pipe', () => {

@@ -8,7 +8,8 @@ import { TextField } from './fields.tsx'
 import { Icon } from './icons.tsx'
 import { Moment } from './table.tsx'
 
-type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
+/** An alarm as the API lists it. */
+export type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
 type Disposition = NonNullable<Alarm['disposition']>
 
 /** Path of an image of this cloud. The security policy of the page blocks images of other addresses. */
@@ -25,6 +26,11 @@ export function gateOf(at: PageContext, { gate }: Pick<Alarm, 'gate'>): string {
   return gate ?? at.texts.alarms.exit
 }
 
+/** Address of the page of an alarm. */
+export function alarmHref(eventId: string): string {
+  return `/console/alarms/${encodeURIComponent(eventId)}`
+}
+
 /** An alarm that is not disposed of, with everything that a person at the door does about it. */
 export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const { eventId, state, product, occurredAt, handledByName } = alarm
@@ -36,7 +42,9 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
       <div class="alarm-goods">
         <Picture url={product?.imageUrl} />
         <div>
-          <h3>{whatOf(at, alarm)}</h3>
+          <h3>
+            <a href={alarmHref(eventId)}>{whatOf(at, alarm)}</a>
+          </h3>
           <p class="number">
             {product === undefined ? null : <strong>{at.formats.money(product.price)}</strong>}
             {product?.brand === undefined ? null : ` · ${product.brand}`}
@@ -59,7 +67,8 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   )
 }
 
-function Picture({ url }: { url: string | undefined }) {
+/** Small picture of the goods. */
+export function Picture({ url }: { url: string | undefined }) {
   const own = url === undefined ? undefined : OWN_IMAGE.exec(url)?.[0]
   return own === undefined ? (
     <span class="alarm-picture">
@@ -70,7 +79,8 @@ function Picture({ url }: { url: string | undefined }) {
   )
 }
 
-function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) {
+/** Which receipt fits the goods. */
+export function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) {
   const t = at.texts.alarms
   const time = receipt === undefined ? '' : at.formats.clock(Date.parse(receipt.paidAt))
   const [tone, text] =
@@ -87,7 +97,8 @@ function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) 
   )
 }
 
-function Actions({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
+/** What a person does about an alarm that is not disposed of. */
+export function Actions({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const t = at.texts.alarms
   const { eventId, exceptionId, state, helpRequestId } = alarm
   return (

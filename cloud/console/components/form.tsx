@@ -48,7 +48,7 @@ export function ActionForm({
         <input type="hidden" name={name} value={value} />
       ))}
       {isRejected && at.form.message !== undefined ? (
-        <Notice tone="warn" title={at.texts.errors.form} isUrgent>
+        <Notice tone="warn" title={at.form.title ?? at.texts.errors.form} isUrgent>
           {at.form.message}
         </Notice>
       ) : null}

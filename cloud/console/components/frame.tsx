@@ -426,6 +426,9 @@ export function AlonePage({
               <a class="button quiet" href={otherHref} lang={other} hreflang={other}>
                 {texts.frame.otherLanguage}
               </a>
+              <a class="button quiet" href="/docs">
+                {texts.frame.forDevelopers}
+              </a>
             </footer>
           </main>
         </div>

@@ -44,16 +44,19 @@ export interface TimelineEntry {
   readonly title: Child
   readonly text?: Child
   readonly tone?: Tone
+  /** Page of the event. */
+  readonly href?: string
 }
 
 /** Events with their times, in the order of the list. */
 export function Timeline({ entries, formats }: { entries: readonly TimelineEntry[]; formats: Formats }) {
   return (
     <ol class="timeline">
-      {entries.map(({ atMs, title, text, tone = 'plain' }) => (
+      {entries.map(({ atMs, title, text, tone = 'plain', href }) => (
         <li class={tone}>
           <div>
-            <strong>{title}</strong> <Moment ms={atMs} text={formats.moment(atMs)} />
+            <strong>{href === undefined ? title : <a href={href}>{title}</a>}</strong>{' '}
+            <Moment ms={atMs} text={formats.moment(atMs)} />
             {text === undefined ? null : <div class="soft">{text}</div>}
           </div>
         </li>

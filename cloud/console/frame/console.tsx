@@ -294,7 +294,7 @@ class Console {
         session,
         page,
         at,
-        rejectedForm(form, failure, at, actionOf(page, form)?.notFound),
+        rejectedForm(form, failure, at, actionOf(page, form)),
         requestId,
         failure,
       )
@@ -368,6 +368,15 @@ class Console {
     if (!at.has(page.roles)) return this.#renderer.forbidden(c, session, page, at)
     if (page.scope !== 'account' && at.stores.length === 0) return this.#renderer.noStore(c, session, page, at)
     if (page.scope === 'store' && !at.store) return this.#renderer.chooseStore(c, session, page, at)
+    if (page.file && at.query.has('file')) {
+      const text = await page.file.csv(at).catch((error: unknown) => this.#logged(error, requestId))
+      if (text instanceof Failure) return this.#renderer.problem(c, session, at, text, requestId)
+      return c.body(text, 200, {
+        ...CONSOLE_HEADERS,
+        'content-type': 'text/csv; charset=utf-8; header=present',
+        'content-disposition': `attachment; filename="${page.file.name(at)}"`,
+      })
+    }
     const toast = takeToast(c, this.#pages, at.texts, this.#isSecure)
     try {
       const data = await page.load(at)

@@ -67,21 +67,23 @@ export interface FormState {
   readonly values: Readonly<Record<string, string>>
   /** Error text by name of the field. */
   readonly errors: Readonly<Record<string, string>>
+  /** Heading of the message. */
+  readonly title: string | undefined
   /** What happened, and what to do. */
   readonly message: string | undefined
 }
 
-export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, message: undefined }
+export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, title: undefined, message: undefined }
 
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
-/** State of a form that an operation rejected. `notFound`: what the form says about an id or code that leads nowhere. */
+/** State of a form that an operation rejected. `action`: what the form was for. */
 export function rejectedForm(
   form: FormFields,
   failure: Failure,
   { texts, language }: { texts: ConsoleTexts; language: Language },
-  notFound?: (texts: ConsoleTexts) => string,
+  action?: { readonly operation: { readonly changes: boolean }; notFound?(texts: ConsoleTexts): string },
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
@@ -100,13 +102,15 @@ export function rejectedForm(
     : reason === 'alarm_disposed'
       ? texts.errors.alarm_disposed
       : failure.code === 'not-found'
-        ? notFound?.(texts)
+        ? action?.notFound?.(texts)
         : undefined
   const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),
     values: form.values(),
     errors,
+    // A form that only looks something up saves nothing.
+    title: action?.operation.changes === false ? texts.errors.problem.title : texts.errors.form,
     message: text,
   }
 }

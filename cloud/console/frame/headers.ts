@@ -35,6 +35,8 @@ export const HTMX_CONFIG = JSON.stringify({
   historyCacheSize: 0,
   refreshOnHistoryMiss: true,
   scrollIntoViewOnBoost: false,
+  // By default htmx also copies "style" while it swaps, which the security policy refuses.
+  attributesToSettle: ['class', 'width', 'height'],
   responseHandling: [
     { code: '204', swap: false },
     { code: '...', swap: true },

@@ -186,6 +186,12 @@ export interface ConsolePage<D = unknown> {
   /** Topics after whose changes the page's live regions reload, see `liveRoute` in console.tsx. */
   readonly live?: readonly string[]
   readonly actions?: Readonly<Record<string, PageAction>>
+  /** A file with what the page lists, at the page's address with `?file`. */
+  readonly file?: {
+    name(at: PageContext): string
+    /** Text of the file, as CSV (RFC 4180). */
+    csv(at: PageContext): Promise<string>
+  }
   title(texts: ConsoleTexts): string
   /** A sentence below the title. */
   lead?(at: ViewContext<D>): string | undefined

@@ -160,7 +160,7 @@ function withLostForm({ form, texts }: ViewContext, content: Child): Child {
   if (html.includes(' data-rejected=""')) return raw(html)
   return (
     <>
-      <Notice tone="warn" title={texts.errors.form} isUrgent>
+      <Notice tone="warn" title={form.title ?? texts.errors.form} isUrgent>
         {form.message}
       </Notice>
       {raw(html)}

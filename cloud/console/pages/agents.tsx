@@ -8,7 +8,7 @@ import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
 
@@ -108,7 +108,8 @@ function SetupCodeCard({ at, made }: { at: ViewContext; made: SetupCode }) {
 }
 
 type Agent = z.output<typeof fetchAgents.response>['agents'][number]
-type Device = z.output<typeof fetchDevices.response>['devices'][number]
+/** A device as the API lists it. */
+export type Device = z.output<typeof fetchDevices.response>['devices'][number]
 
 /** What the page shows. Without devices, the role or the package does not allow to read them. */
 interface AgentsView {
@@ -295,15 +296,15 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
             {
               label: t.device,
               kind: 'head',
-              cell: ({ name, deviceType }) => (
+              cell: ({ deviceId, name, deviceType }) => (
                 <>
-                  {name ?? t.types[deviceType]}
+                  <a href={`/console/agents/${deviceId}`}>{name ?? t.types[deviceType]}</a>
                   {name === undefined ? null : <span class="sub">{t.types[deviceType]}</span>}
                 </>
               ),
             },
             { label: t.agent, cell: ({ agentId }) => names.get(agentId ?? '') ?? t.unassigned },
-            { label: t.place, cell: ({ laneId, gateId, zoneId }) => gateId ?? laneId ?? zoneId ?? '–' },
+            { label: t.place, cell: (device) => placeOf(at, device) ?? '–' },
             { label: t.health, cell: (device) => <DeviceHealth at={at} device={device} /> },
             { label: t.use, cell: (device) => <DeviceUse at={at} device={device} /> },
           ]}
@@ -322,7 +323,7 @@ const HEALTH_TONES = {
 } as const satisfies Record<string, Tone>
 
 /** Whether the device works, and else why not and since when. */
-function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Device }) {
+export function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Device }) {
   const t = at.texts.agents
   if (!health) return '–'
   const { state, unknownBecause, detail, since } = health
@@ -330,7 +331,13 @@ function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Dev
     <div>
       <Badge tone={HEALTH_TONES[state]}>{t.healthStates[state]}</Badge>
       {unknownBecause === undefined ? null : <span class="sub">{t.unknownHealth[unknownBecause]}</span>}
-      {state === 'ready' || detail === undefined ? null : <span class="sub">{detail}</span>}
+      {state === 'degraded' || state === 'absent' ? <span class="sub">{t.healthSteps[state]}</span> : null}
+      {state === 'ready' || detail === undefined ? null : (
+        <details class="small">
+          <summary>{t.driverText}</summary>
+          <span lang="en">{detail}</span>
+        </details>
+      )}
       {since === undefined || state === 'ready' ? null : (
         <span class="sub">
           {t.since} <Moment ms={Date.parse(since)} text={at.formats.moment(Date.parse(since))} />
@@ -340,8 +347,15 @@ function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Dev
   )
 }
 
+/** Lane, gate or zone of a device, as `Lane 1` if its id is `lane_1`. */
+export function placeOf({ texts }: PageContext, { laneId, gateId, zoneId }: Device): string | undefined {
+  const id = gateId ?? laneId ?? zoneId
+  const [, kind, number] = /^(lane|gate|zone)[_-]?(\d+)$/.exec(id ?? '') ?? []
+  return kind === undefined ? id : `${texts.agents.places[kind as 'lane' | 'gate' | 'zone']} ${number}`
+}
+
 /** Whether the store uses the device. This says nothing about its health. */
-function DeviceUse({ at, device }: { at: ViewContext; device: Device }) {
+export function DeviceUse({ at, device }: { at: ViewContext; device: Device }) {
   const t = at.texts.agents
   if (device.decommissionedAt !== undefined) return t.decommissioned
   if (device.movingToAgentId !== undefined) return <Badge tone="info">{t.moving}</Badge>

@@ -5,11 +5,9 @@ import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
-import { callHelpToAlarm } from '../../protection/records/alarm-queries.ts'
-import { disposeAlarms, disposeAlarm } from '../../protection/records/dispose-alarm.ts'
+import { disposeAlarms } from '../../protection/records/dispose-alarm.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
-import { acknowledgeException } from '../../protection/records/exception-operations.ts'
-import { AlarmCard, CauseButton, gateOf, whatOf } from '../components/alarm-card.tsx'
+import { AlarmCard, alarmHref, CauseButton, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Select } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, Table, Moment } from '../components/table.tsx'
@@ -17,9 +15,9 @@ import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { alarmActions } from './alarm.tsx'
 
 type Alarms = z.output<typeof fetchAlarms.response>
-type Alarm = Alarms['alarms'][number]
 
 /** Alarms that the page shows at once. */
 const SHOWN_LIMIT = 20
@@ -53,25 +51,7 @@ export const alarmsPage = page<AlarmsView>({
   title: (texts) => texts.alarms.title,
   lead: (at) => at.texts.alarms.lead,
   actions: {
-    acknowledge: {
-      operation: acknowledgeException,
-      input: (form) => ({ exceptionId: form.text('exceptionId') }),
-      done: (texts) => texts.alarms.takenCare,
-    },
-    dispose: {
-      operation: disposeAlarm,
-      input(form) {
-        const disposition = form.text('disposition')
-        const recoveredValue = disposition === 'real' ? form.number('recoveredValue') : undefined
-        return {
-          eventId: form.text('eventId'),
-          disposition,
-          ...(recoveredValue !== undefined && { recoveredValue }),
-          seen: form.text('seen'),
-        }
-      },
-      done: (texts) => texts.alarms.saved,
-    },
+    ...alarmActions,
     disposeAll: {
       operation: disposeAlarms,
       input: (form, at) => ({
@@ -81,11 +61,6 @@ export const alarmsPage = page<AlarmsView>({
         disposition: form.text('disposition'),
       }),
       done: (texts) => texts.alarms.savedAll,
-    },
-    help: {
-      operation: callHelpToAlarm,
-      input: (form) => ({ eventId: form.text('eventId') }),
-      done: (texts) => texts.alarms.helpCalled,
     },
     noticesOn: {
       operation: registerAlarmNotices,
@@ -366,7 +341,7 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
       caption={t.history}
       rows={alarms}
       columns={[
-        { label: t.product, kind: 'head', cell: (alarm) => whatOf(at, alarm) },
+        { label: t.product, kind: 'head', cell: (alarm) => <a href={alarmHref(alarm.eventId)}>{whatOf(at, alarm)}</a> },
         { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },
         {
           label: t.recovered,

@@ -1,11 +1,12 @@
 import { addDays, dayOf } from '../../shop/analytics/store-days.ts'
+import { csvCell } from '../../shop/analytics/export-operations.ts'
 import type { z } from 'zod'
 import { closeStoreDay, fetchClosings } from '../../shop/analytics/operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Card, Figures, EmptyState, PrintButton } from '../components/card.tsx'
 import { Confirm } from '../components/form.tsx'
 import { Pagination, Table } from '../components/table.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Listing = z.output<typeof fetchClosings.response>
 type Closing = Listing['closings'][number]
@@ -27,6 +28,10 @@ export const closingsPage = page<Partial<Listing>>({
       input: (_, at) => ({ storeId: at.store?.storeId }),
       done: (texts) => texts.closings.closed,
     },
+  },
+  file: {
+    name: (at) => `closings-${dayOf(at.nowMs)}.csv`,
+    csv: async (at) => csvOf(await allClosings(at)),
   },
   async load(at) {
     const cursor = at.query.get('cursor') ?? undefined
@@ -57,7 +62,16 @@ export const closingsPage = page<Partial<Listing>>({
           {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
         </div>
         {latest ? <Latest at={at} closing={latest} /> : null}
-        <div class="row no-print">{closings.length === 0 ? null : <PrintButton label={t.print} />}</div>
+        <div class="row no-print">
+          {closings.length === 0 ? null : (
+            <>
+              <PrintButton label={t.print} />
+              <a class="button" href={`${at.path}?file`} download>
+                {t.export}
+              </a>
+            </>
+          )}
+        </div>
         <Card title={t.all} flush>
           {closings.length === 0 ? (
             <EmptyState icon="chart" title={t.nothing}>
@@ -72,6 +86,41 @@ export const closingsPage = page<Partial<Listing>>({
     )
   },
 })
+
+/** Maximum number of pages in the file: the closings of 27 years. */
+const FILE_PAGES = 20
+
+/** All closings of the store, the oldest first. */
+async function allClosings(at: PageContext): Promise<Closing[]> {
+  const all: Closing[] = []
+  let cursor: string | undefined
+  for (let n = 0; n < FILE_PAGES; n++) {
+    const about = { storeId: at.store?.storeId ?? '', limit: 500, ...(cursor !== undefined && { cursor }) }
+    const found = await at.run(fetchClosings, about)
+    all.push(...found.closings)
+    cursor = found.nextCursor
+    if (cursor === undefined) break
+  }
+  return all.toReversed()
+}
+
+/** One row for each closing, with the amounts in cents. Two columns for each rate of the VAT follow. */
+function csvOf(closings: readonly Closing[]): string {
+  const rates = [...new Set(closings.flatMap(({ vatBreakdown }) => Object.keys(vatBreakdown)))].toSorted(
+    (a, b) => Number(a) - Number(b),
+  )
+  const columns = ['number', 'from', 'date', 'closedAt', 'currency', 'receiptCount', 'salesCent'] as const
+  const others = ['refundCount', 'refundCent', 'totalCent'] as const
+  const names = [...columns, ...others, ...rates.flatMap((rate) => [`net${rate}Cent`, `tax${rate}Cent`])]
+  const rows = closings.map((closing) => [
+    ...[...columns, ...others].map((name) => csvCell(closing[name])),
+    ...rates.flatMap((rate) => {
+      const { net = 0, tax = 0 } = closing.vatBreakdown[rate] ?? {}
+      return [net, tax]
+    }),
+  ])
+  return [names, ...rows].map((cells) => `${cells.join(',')}\r\n`).join('')
+}
 
 /** True if a day that is over is not closed. */
 function isOpenDay(at: ViewContext, latest: Closing | undefined): boolean {

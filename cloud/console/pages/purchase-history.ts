@@ -1,9 +1,11 @@
 import type { z } from 'zod'
 import type { ProtectionEventType } from '../../../policy/protection-events.ts'
+import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchOperators } from '../../protection/operators/operator-operations.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
 import type { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
+import { alarmHref, gateOf, whatOf } from '../components/alarm-card.tsx'
 import type { Tone } from '../components/card.tsx'
 import type { TimelineEntry } from '../components/table.tsx'
 import type { PageContext } from '../frame/page.ts'
@@ -26,7 +28,7 @@ const DEVICES_LIMIT = 500
 type Titles = PageContext['texts']['purchases']['events']
 
 /** Events that people at the desk understand. Requests and grants only precede them. */
-const EVENTS: Readonly<Partial<Record<ProtectionEventType, { title: keyof Titles; tone: Tone }>>> = {
+export const EVENTS: Readonly<Partial<Record<ProtectionEventType, { title: keyof Titles; tone: Tone }>>> = {
   'protection.action.completed': { title: 'released', tone: 'ok' },
   'protection.action.failed': { title: 'failed', tone: 'warn' },
   'protection.authorization.denied': { title: 'denied', tone: 'warn' },
@@ -48,17 +50,38 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     const text = about.filter((part) => part !== undefined).join(' · ')
     return [{ atMs: Date.parse(event.occurredAt), title: t.events[kind.title], text, tone: kind.tone }]
   })
-  const refunds = purchase.refunds.filter(isEffective).map(({ amount, completedAt, createdAt }) => ({
-    atMs: Date.parse(completedAt ?? createdAt),
+  const raised = await at.runIfAllowed(fetchAlarms, { storeId, purchaseId })
+  const alarms = (raised?.alarms ?? []).map((alarm): TimelineEntry => ({
+    atMs: Date.parse(alarm.occurredAt),
+    title: at.texts.alarms.one,
+    text: [whatOf(at, alarm), gateOf(at, alarm)].join(' · '),
+    tone: 'warn',
+    href: alarmHref(alarm.eventId),
+  }))
+  const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
+    atMs: Date.parse(refund.completedAt ?? refund.createdAt),
     title: t.events.refunded,
-    text: at.formats.money(amount),
+    text: [at.formats.money(refund.amount), requesterOf(at, refund)].filter((part) => part !== undefined).join(' · '),
   }))
   const title = REFUNDABLE.has(purchase.status) ? t.events.paid : t.events.started
-  return [{ atMs: Date.parse(purchase.timestamp), title }, ...events, ...refunds].toSorted((a, b) => a.atMs - b.atMs)
+  return [{ atMs: Date.parse(purchase.timestamp), title }, ...events, ...alarms, ...refunds].toSorted(
+    (a, b) => a.atMs - b.atMs,
+  )
+}
+
+/** Person or system that began a refund. */
+function requesterOf(
+  { texts }: PageContext,
+  { outside, requestedBy, requestedByName }: Purchase['refunds'][number],
+): string | undefined {
+  const t = texts.purchases.refundedBy
+  if (outside !== undefined) return t.provider
+  if (requestedBy === undefined) return undefined
+  return requestedByName ?? (requestedBy.startsWith('key_') ? t.program : t.untag)
 }
 
 /** Names of the store's devices and operators, by id. */
-async function namesIn(at: PageContext, storeId: string): Promise<ReadonlyMap<string, string>> {
+export async function namesIn(at: PageContext, storeId: string): Promise<ReadonlyMap<string, string>> {
   const devices = (await at.runIfAllowed(fetchDevices, { storeId, limit: DEVICES_LIMIT }))?.devices ?? []
   const operators = (await at.runIfAllowed(fetchOperators, { storeId }))?.operators ?? []
   return new Map([

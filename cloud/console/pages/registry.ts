@@ -1,8 +1,10 @@
 import type { ConsolePage } from '../frame/page.ts'
 import { agentsPage } from './agents.tsx'
+import { alarmPage } from './alarm.tsx'
 import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
+import { devicePage } from './device.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
 import { operatorsPage } from './operators.tsx'
@@ -19,6 +21,7 @@ import { usersPage } from './users.tsx'
 export const pages: readonly ConsolePage[] = [
   todayPage,
   alarmsPage,
+  alarmPage,
   approvalsPage,
   helpPage,
   exceptionsPage,
@@ -30,6 +33,7 @@ export const pages: readonly ConsolePage[] = [
   operatorsPage,
   closingsPage,
   agentsPage,
+  devicePage,
   usersPage,
   profilePage,
 ]

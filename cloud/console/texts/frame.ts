@@ -28,6 +28,7 @@ export const frameTexts = bilingual({
     profile: 'My profile',
     signOut: 'Sign out',
     signOutEverywhere: 'Sign out on all devices, also here',
+    forDevelopers: 'For developers: API reference',
     otherLanguage: 'Deutsch',
     roles: {
       owner: 'Owner',
@@ -82,6 +83,7 @@ export const frameTexts = bilingual({
     profile: 'Mein Profil',
     signOut: 'Abmelden',
     signOutEverywhere: 'Auf allen Geräten abmelden, auch hier',
+    forDevelopers: 'Für die Entwicklung: API-Referenz',
     otherLanguage: 'English',
     roles: {
       owner: 'Inhaberin oder Inhaber',

@@ -56,6 +56,7 @@ export const purchasesTexts = bilingual({
     refunded: 'The refund is on its way',
     history: 'What happened',
     offline: 'without connection',
+    refundedBy: { provider: 'at the payment provider', program: 'by a program', untag: 'by untag itself' },
     events: {
       started: 'Started',
       paid: 'Paid',
@@ -121,6 +122,7 @@ export const purchasesTexts = bilingual({
     refunded: 'Die Erstattung ist unterwegs',
     history: 'Was geschah',
     offline: 'ohne Verbindung',
+    refundedBy: { provider: 'beim Zahlungsanbieter', program: 'durch ein Programm', untag: 'durch untag selbst' },
     events: {
       started: 'Begonnen',
       paid: 'Bezahlt',

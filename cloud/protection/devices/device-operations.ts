@@ -200,6 +200,7 @@ export const fetchDevices = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
+    deviceId: Id.optional().describe('Only this device.'),
     limit: Limit.optional(),
     offset: Offset.optional(),
     cursor: cursorField('dev').optional(),
@@ -214,7 +215,8 @@ export const fetchDevices = operation({
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)
     const page = pageLimits(input, DEFAULT_PAGE)
-    const inStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
+    const ofStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
+    const inStore = input.deviceId === undefined ? ofStore : ofStore.where('device_id', '=', input.deviceId)
     let query = inStore
       .selectAll()
       .orderBy('device_id')

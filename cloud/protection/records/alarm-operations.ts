@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { ALARM_DISPOSITIONS, ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import type { AlarmStateReport } from '../../../policy/documents/agent-messages.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { openCallsOf } from '../../shop/assistance/queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -14,7 +15,14 @@ import type {
 import { ownStore, Total } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
 import { itemOfEvent } from '../items/item-queries.ts'
-import { dispositionsOf, ALARM_STATES, listAlarms, type AlarmPosition } from './alarm-queries.ts'
+import {
+  alarmsOfPurchase,
+  dispositionsOf,
+  ALARM_STATES,
+  findAlarm,
+  listAlarms,
+  type AlarmPosition,
+} from './alarm-queries.ts'
 import { Disposition, EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
@@ -193,6 +201,7 @@ const Alarm = z.strictObject({
     ),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key, operator or user.'),
+  acknowledgedByName: z.string().optional().describe('Name of the operator or user.'),
   helpRequestId: z.string().optional().describe('The call for help at this alarm that is not closed yet.'),
   handledByName: z.string().optional().describe('Name of the operator or user who acknowledged or disposed last.'),
   ...Disposition.partial().shape,
@@ -214,6 +223,10 @@ export const fetchAlarms = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id,
+    eventId: Id.optional().describe('Only this alarm, in any state. Other filters then have no effect.'),
+    purchaseId: Id.optional().describe(
+      'Only the latest alarm of each tag of this purchase, in any state. Other filters then have no effect.',
+    ),
     state: z.enum(ALARM_STATES).optional().describe('Default: `open`.'),
     disposition: z.enum(ALARM_DISPOSITIONS).optional().describe('Only for `disposed`.'),
     deviceId: Id.optional().describe('Gate. Only for `open` and `acknowledged`.'),
@@ -229,8 +242,13 @@ export const fetchAlarms = operation({
     nextCursor: z.string().optional(),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
-  async run(call, { storeId, state = 'open', disposition, deviceId, since, until, cursor, ...paging }) {
+  async run(call, { storeId, eventId, purchaseId, state = 'open', since, until, cursor, ...more }) {
     const store = await ownStore(call, storeId)
+    if (eventId !== undefined || purchaseId !== undefined) {
+      const alarms = await describeAlarms(call, store, await namedAlarms(call.db, store, { eventId, purchaseId }))
+      return { success: true as const, alarms, total: alarms.length }
+    }
+    const { disposition, deviceId, ...paging } = more
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
     const { rows, total } = await listAlarms(call.db, {
@@ -256,6 +274,17 @@ export const fetchAlarms = operation({
   },
 })
 
+/** Event ids of one alarm, or of the alarms of a purchase. None if the store has no such alarm. */
+async function namedAlarms(
+  db: Db,
+  { tenant, store_id: storeId }: { tenant: string; store_id: string },
+  { eventId, purchaseId }: { eventId: string | undefined; purchaseId: string | undefined },
+): Promise<string[]> {
+  if (eventId === undefined) return purchaseId === undefined ? [] : alarmsOfPurchase(db, storeId, purchaseId)
+  const alarm = await findAlarm(db, tenant, eventId)
+  return alarm?.store_id === storeId ? [eventId] : []
+}
+
 /** Describes the alarms of these events, in the given order. Leaves out events that were deleted. */
 async function describeAlarms(
   { db }: Call,
@@ -268,7 +297,8 @@ async function describeAlarms(
   const { devices, staff } = await shownNames(db, tenant, {
     devices: [...events.values()].map(({ deviceId }) => deviceId),
     staff: eventIds.flatMap((id) => [
-      dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by,
+      dispositions.get(id)?.operator_id,
+      exceptions.get(id)?.acknowledged_by,
       ...earlierOf(dispositions.get(id)).map(({ operatorId }) => operatorId),
     ]),
   })
@@ -293,12 +323,37 @@ async function describeAlarms(
         })),
       }),
       ...definedFields({
+        acknowledgedByName: staff.get(exception?.acknowledged_by ?? '') ?? null,
         handledByName: by === undefined ? null : (staff.get(by) ?? null),
         helpRequestId: calls.get(eventId) ?? null,
       }),
     })
   }
   return alarms
+}
+
+/** What people did last about these alarms of a store, for the display of their gate. Leaves out open alarms. */
+export async function handledAlarms(
+  db: Db,
+  { tenant, store_id: storeId }: { tenant: string; store_id: string },
+  eventIds: readonly string[],
+): Promise<AlarmStateReport[]> {
+  const dispositions = await dispositionsOf(db, tenant, eventIds)
+  const exceptions = await exceptionsOf(db, storeId, eventIds)
+  const { staff } = await shownNames(db, tenant, {
+    devices: [],
+    staff: eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
+  })
+  return eventIds.flatMap((eventId): AlarmStateReport[] => {
+    const disposed = dispositions.get(eventId)
+    if (disposed?.store_id === storeId) {
+      const { disposition, operator_id: by } = disposed
+      return [{ eventId, step: disposition as AlarmDisposition, by: staff.get(by) ?? by }]
+    }
+    const { acknowledged_ms: atMs = null, acknowledged_by: by = null } = exceptions.get(eventId) ?? {}
+    // The caller of an acknowledgement may be an API key, whose id says nothing to people.
+    return atMs === null ? [] : [{ eventId, step: 'acknowledged', by: staff.get(by ?? '') ?? '' }]
+  })
 }
 
 function tagOf(event: ProtectionEvent) {

@@ -129,6 +129,46 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
   return reason !== undefined && GATE_ALARMS.has(reason) ? row : undefined
 }
 
+/** Maximum tags of a purchase whose alarms are found, and maximum agents of its store. */
+const TAGS_LIMIT = 200
+const AGENTS_LIMIT = 20
+/** Maximum alarms of a purchase. */
+const ALARMS_OF_PURCHASE_LIMIT = 50
+
+/** Events of the latest alarm of each tag of a purchase, the latest first. */
+export async function alarmsOfPurchase(db: Db, storeId: string, purchaseId: string): Promise<string[]> {
+  const items = await db
+    .selectFrom('purchase_line as l')
+    .innerJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
+    .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+    .select(['i.epc', 'i.tag_uid', 'i.tag_id_folded'])
+    .where('l.purchase_id', '=', purchaseId)
+    .limit(TAGS_LIMIT)
+    .execute()
+  if (items.length === 0) return []
+  const agents = await db
+    .selectFrom('agent')
+    .select('agent_id')
+    .where('store_id', '=', storeId)
+    .orderBy('agent_id', 'desc')
+    .limit(AGENTS_LIMIT)
+    .execute()
+  const reporters = [storeId, ...agents.map(({ agent_id }) => agent_id)]
+  const tags = items.flatMap(({ epc, tag_uid, tag_id_folded }) => [epc, tag_uid, tag_id_folded].filter((tag) => tag))
+  const subjects = reporters.flatMap((reporter) => tags.map((tag) => `${reporter}/${tag}`))
+  const rows = await db
+    .selectFrom('protection_exception')
+    .select('event_id')
+    .where('store_id', '=', storeId)
+    .where('kind', 'in', [...GATE_ALARMS])
+    .where('subject', 'in', subjects)
+    .where('event_id', 'is not', null)
+    .orderBy('last_ms', 'desc')
+    .limit(ALARMS_OF_PURCHASE_LIMIT)
+    .execute()
+  return rows.flatMap(({ event_id }) => event_id ?? [])
+}
+
 /** Dispositions of alarms by event id. */
 export async function dispositionsOf(
   db: Db,
@@ -146,21 +186,25 @@ export async function dispositionsOf(
 }
 
 /**
- * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with the latest time
- * counts, so a row that an offline agent sends late does not replace a newer disposition. The earlier ones stay.
+ * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with
+ * the latest time counts. A row that an offline agent sends late joins the earlier ones.
  */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   const before = (await dispositionsOf(db, row.tenant, [row.event_id])).get(row.event_id)
-  const earlier = before && JSON.stringify([toDisposition(before), ...earlierOf(before)].slice(0, EARLIER_LIMIT))
+  const isLate = before !== undefined && before.disposed_ms > disposed_ms
+  const others = [...(before ? [toDisposition(isLate ? row : before)] : []), ...earlierOf(before)]
+    .toSorted((a, b) => Date.parse(b.disposedAt) - Date.parse(a.disposedAt))
+    .slice(0, EARLIER_LIMIT)
+  const earlier = others.length === 0 ? null : JSON.stringify(others)
   await db
     .insertInto('alarm_disposition')
-    .values(row)
+    .values({ ...row, earlier })
     .onConflict((c) =>
       c
         .columns(['event_id', 'tenant'])
-        .doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms, earlier: earlier ?? null })
-        .where('alarm_disposition.disposed_ms', '<=', disposed_ms),
+        .doUpdateSet(isLate ? { earlier } : { disposition, operator_id, recovered_cent, disposed_ms, earlier })
+        .where('alarm_disposition.disposed_ms', isLate ? '>' : '<=', disposed_ms),
     )
     .execute()
   const about = { storeId: row.store_id, eventId: row.event_id, atMs: disposed_ms }

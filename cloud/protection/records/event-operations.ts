@@ -36,20 +36,12 @@ export interface EventRange {
 /** Protection events of a store in the order of their positions. */
 export function eventsAfter(
   db: Db,
-  { storeId, type, deviceId, purchaseId }: EventFilter,
+  filter: EventFilter,
   { below, sinceMs }: EventRange,
   { position, id }: EventPosition,
   limit: number,
 ): Promise<ProtectionEventRow[]> {
-  let query = db
-    .selectFrom('protection_event')
-    .selectAll()
-    .where('store_id', '=', storeId)
-    .where('processed_ms', '>=', sinceMs)
-  if (type !== undefined) query = query.where('type', '=', type)
-  if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
-  if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
-  return query
+  return matching(db, filter, sinceMs)
     .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
     .where('position', '<', below)
     .orderBy('position')
@@ -62,6 +54,18 @@ const DEFAULT_PAGE = 100
 
 /** An event in API form. */
 const ListedEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
+
+function matching(db: Db, { storeId, type, deviceId, purchaseId }: EventFilter, sinceMs: number) {
+  let query = db
+    .selectFrom('protection_event')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('processed_ms', '>=', sinceMs)
+  if (type !== undefined) query = query.where('type', '=', type)
+  if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
+  if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
+  return query
+}
 
 export const fetchProtectionEvents = operation({
   name: 'fetchProtectionEvents',
@@ -78,36 +82,44 @@ export const fetchProtectionEvents = operation({
     deviceId: Id.optional(),
     purchaseId: Id.optional(),
     since: Timestamp.optional().describe('Compared with the time at which the cloud received the event.'),
+    latest: z
+      .literal(true)
+      .optional()
+      .describe('The events that the cloud received last, the latest first. Without `cursor` and `nextCursor`.'),
     limit: Limit.optional(),
     cursor: z.string().optional().describe('The `nextCursor` of the previous page.'),
   }),
   response: z.strictObject({ ...Success, events: z.array(ListedEvent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
-  async run(call, { since, cursor, limit = DEFAULT_PAGE, ...filter }) {
+  async run(call, { since, cursor, latest, limit = DEFAULT_PAGE, ...filter }) {
     const { db } = call
     const from = cursor === undefined ? START : readCursor(cursor)
     const { tenant } = await ownStore(call, filter.storeId)
-    const range = {
-      below: await waitForFinalPosition(call.db, filter.storeId),
-      sinceMs: since === undefined ? 0 : Date.parse(since),
+    const sinceMs = since === undefined ? 0 : Date.parse(since)
+    if (latest) {
+      const newest = matching(db, filter, sinceMs).orderBy('processed_ms', 'desc').orderBy('event_id', 'desc')
+      return { success: true as const, events: await present(db, tenant, await newest.limit(limit).execute()) }
     }
+    const range = { below: await waitForFinalPosition(call.db, filter.storeId), sinceMs }
     const position = await positionSince(db, 'protection', filter.storeId, range.sinceMs)
     const after = from.position >= position ? from : { position, id: '' }
     const rows = await eventsAfter(db, filter, range, after, limit + 1)
     const items = rows.slice(0, limit)
     const last = items.at(-1)
-    const dispositions = await dispositionsOf(
-      db,
-      tenant,
-      items.map((row) => row.event_id),
-    )
-    const events = items.map((row) => {
-      const alarm = dispositions.get(row.event_id)
-      return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }
-    })
+    const events = await present(db, tenant, items)
     return { success: true as const, events, ...(rows.length > limit && last && { nextCursor: writeCursor(last) }) }
   },
 })
+
+/** Events in API form, with the dispositions of alarms. */
+async function present(db: Db, tenant: string, rows: readonly ProtectionEventRow[]) {
+  const eventIds = rows.map(({ event_id }) => event_id)
+  const dispositions = await dispositionsOf(db, tenant, eventIds)
+  return rows.map((row) => {
+    const alarm = dispositions.get(row.event_id)
+    return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }
+  })
+}
 
 /** Position before the first event. */
 const START: EventPosition = { position: 0, id: '' }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, notFound, precondition } from '../../platform/foundation/failure.ts'
-import { Id, iso, Success, lines, text } from '../../platform/operations/fields.ts'
+import { definedFields, Id, iso, Success, lines, text } from '../../platform/operations/fields.ts'
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
 import {
   beginPayment,
@@ -14,6 +14,7 @@ import {
 import { REFUND_EVENTS, assertForSale } from './book-refund.ts'
 import { runnerOf } from '../payments/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
+import { shownNames } from '../../platform/stores/make-store.ts'
 import { cancelPurchase, cancelUnpaidPurchase } from './cancel-purchase.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase, sessionOfCaller } from '../../shop/purchases/queries.ts'
@@ -202,9 +203,22 @@ export const fetchPurchase = operation({
     },
   }),
   async run(call, input) {
-    return { success: true as const, ...toPurchase(await readPurchase(call, input), call) }
+    const whole = await readPurchase(call, input)
+    const purchase = toPurchase(whole, call)
+    return { success: true as const, ...purchase, refunds: await withRequesters(call, whole, purchase.refunds) }
   },
 })
+
+/** Adds who began each refund, unless a shopper reads the purchase. */
+async function withRequesters({ caller, db }: Call, whole: WholePurchase, refunds: Purchase['refunds']) {
+  if (caller.kind === 'publishable' || refunds.length === 0) return refunds
+  const byId = new Map(whole.refunds.map(({ refund_id, requested_by }) => [refund_id, requested_by]))
+  const { staff } = await shownNames(db, whole.purchase.tenant, { devices: [], staff: [...byId.values()] })
+  return refunds.map((refund) => {
+    const requestedBy = byId.get(refund.refundId) ?? null
+    return { ...refund, ...definedFields({ requestedBy, requestedByName: staff.get(requestedBy ?? '') ?? null }) }
+  })
+}
 
 export const markPurchaseCancelled = operation({
   name: 'markPurchaseCancelled',

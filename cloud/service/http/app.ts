@@ -1,4 +1,3 @@
-import { sessionTokenOf } from './authentication.ts'
 import { Hono, type Context } from 'hono'
 import { routePath } from 'hono/route'
 import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
@@ -173,8 +172,8 @@ export function createApp(
   operationRoutes(app, base, operations, apiHandler(operations, database, services, readers, limits))
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
-  // Staff who are signed in may type only the host, and want the console.
-  app.get('/', (c) => c.redirect(sessionTokenOf(c, config) === undefined ? '/docs' : '/console'))
+  // Staff may type only the host. The sign-in page leads developers to the reference.
+  app.get('/', (c) => c.redirect('/console'))
   app.get('/docs/', (c) => c.redirect('/docs', 308))
   iconRoutes(app)
   healthRoutes(app, services)

@@ -1,4 +1,5 @@
 import { newId } from '../../../policy/ids.ts'
+import { actorOf } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
@@ -45,6 +46,7 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
     counted: null,
     created_ms: nowMs,
     finished_ms: refund.state === 'done' ? nowMs : null,
+    requested_by: actorOf(call.caller),
   }
   await db.insertInto('refund').values(row).execute()
   return row

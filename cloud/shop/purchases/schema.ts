@@ -203,6 +203,8 @@ export const Purchase = z.strictObject({
     z.strictObject({
       ...RefundFields,
       amount: z.number().describe('EUR.'),
+      requestedBy: z.string().optional().describe('User, API key or job. Only in `fetchPurchase` with a secret key.'),
+      requestedByName: z.string().optional().describe('Name of the user. Only with `requestedBy`.'),
       createdAt: z.string(),
       completedAt: z.string().optional().describe('When the refund was completed.'),
     }),

@@ -14,19 +14,22 @@ export function alarmRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/alarms', async (c) => {
     const body = await readBody(c, HandleAlarmRequest)
     if (body instanceof Response) return body
-    const { deviceId, alarmId, step } = body
+    const { deviceId, alarmId, step, seen } = body
     // Unpaired callers must not use the session of the operator at the device.
     if (!access.callerOf(c)) return failUnpaired(c)
     const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
     if (!operator) return fail(c, 403, 'operator_required', 'no operator is signed in at this gate')
-    const state = await agent.gates.alarms.handle(deviceId, alarmId, { step, ...operator })
-    if (!state)
+    const handled = await agent.gates.alarms.handle(deviceId, alarmId, { step, ...operator, ...(seen && { seen }) })
+    if (!handled)
       return fail(
         c,
         404,
         'not-found',
         'this gate has no such alarm since the agent started: dispose of it in the cloud',
       )
+    const { state, isChanged } = handled
+    if (isChanged)
+      return fail(c, 409, 'alarm_disposed', `${state.by || 'a colleague'} recorded ${state.step} meanwhile`)
     return reply(c, 'handleAlarm', { alarmId, ...state })
   })
 }

@@ -7,6 +7,7 @@ import { fail, reply } from '../fail.ts'
 import { DETAILS_LIMIT, readBody, readQuery } from '../read-request.ts'
 import {
   AddDeviceRequest,
+  ChangeDeviceRequest,
   CheckDeviceRequest,
   SearchRequest,
   StartWalkTestRequest,
@@ -54,6 +55,14 @@ export function setupRoutes(app: Hono, agent: Agent): void {
       if (!added.ok) return failSetup(c, added)
       const { file, deviceId, isInUse } = added
       return reply(c, 'addDevice', { file, deviceId, isInUse })
+    })
+  })
+  app.post('/v1/setup/change', async (c) => {
+    const body = await readBody(c, ChangeDeviceRequest)
+    if (body instanceof Response) return body
+    return once(c, 'add', async () => {
+      const changed = agent.setup.change(body.deviceId, body.entry)
+      return changed.ok ? reply(c, 'changeDevice', { file: changed.file }) : failSetup(c, changed)
     })
   })
   app.post('/v1/setup/test', async (c) => {

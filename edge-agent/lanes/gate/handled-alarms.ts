@@ -1,11 +1,13 @@
-import type { AlarmStep } from '../../../policy/vocabulary.ts'
+import { z } from 'zod'
+import { ALARM_STATES_LIMIT, AlarmStateReport } from '../../../policy/documents/agent-messages.ts'
+import type { AlarmDisposition, AlarmStep } from '../../../policy/vocabulary.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 
-/** What an operator did last about an alarm. */
+/** What a person did last about an alarm. */
 export interface AlarmState {
   readonly step: AlarmStep
-  /** Name of the operator. */
+  /** Name of the person. Empty if unknown. */
   readonly by: string
 }
 
@@ -18,20 +20,29 @@ export interface HandledAlarmsParts {
   onHandled(deviceId: string, eventId: string, state: AlarmState): void
 }
 
+const AlarmStateReports = z.array(AlarmStateReport)
+
+/** State of the alarms that the cloud is to report, by event id. */
+export type AwaitedAlarms = ReadonlyMap<string, AlarmState | undefined>
+
+/** Disposition that a person has seen, or `none`. */
+export type SeenDisposition = AlarmDisposition | 'none'
+
 /** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
 export const ALARMS_LIMIT = 200
 
 /**
  *   gate alarms ─▶ raised ─▶ an operator at the gate's display ─▶ handle ─▶ journal row ─▶ cloud
+ *                            people in the console ─▶ cloud ─▶ receive
  *
- * The alarms of this agent's gates since its start, and what operators did about them. An operator may handle only these
+ * The alarms of this agent's gates since its start, and what people did about them. An operator may handle only these
  * alarms, and the cloud applies the same rule (cloud/protection/evidence/apply-delegated.ts). A later disposition
- * replaces an earlier one. An acknowledgement never replaces a disposition. The display does not show dispositions that
- * were made in the cloud; there, the latest one counts.
+ * replaces an earlier one. An acknowledgement never replaces a disposition. The cloud decides which disposition is the
+ * latest: its report replaces the state of an alarm as soon as it has every row about the alarm.
  */
 export class HandledAlarms {
   readonly #parts: HandledAlarmsParts
-  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState }>()
+  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number }>()
 
   constructor(parts: HandledAlarmsParts) {
     this.#parts = parts
@@ -39,44 +50,69 @@ export class HandledAlarms {
 
   /** Remembers an alarm of a gate. */
   raised(deviceId: string, eventId: string): void {
-    this.#alarms.set(eventId, { deviceId })
+    this.#alarms.set(eventId, { deviceId, lastRow: 0 })
     const oldest = this.#alarms.keys().next().value
     if (this.#alarms.size > ALARMS_LIMIT && oldest !== undefined) this.#alarms.delete(oldest)
   }
 
-  /** What an operator did about the alarm. Undefined if nobody has handled it. */
+  /** What a person did about the alarm. Undefined if it is open. */
   stateOf(eventId: string): AlarmState | undefined {
     return this.#alarms.get(eventId)?.state
   }
 
+  /** The last alarms, without those about which the cloud lacks a row: its report would be out of date. */
+  request(): AwaitedAlarms {
+    const { acked } = this.#parts.ledger.journal
+    const alarms = [...this.#alarms].slice(-ALARM_STATES_LIMIT).filter(([, { lastRow }]) => lastRow <= acked)
+    return new Map(alarms.map(([eventId, { state }]) => [eventId, state]))
+  }
+
+  /** Accepts the report of the cloud about requested alarms, except those that an operator has handled meanwhile. */
+  receive(awaited: AwaitedAlarms, answer: unknown): void {
+    for (const { eventId, step, by } of AlarmStateReports.safeParse(answer).data ?? []) {
+      const alarm = this.#alarms.get(eventId)
+      if (!alarm || !awaited.has(eventId) || alarm.state !== awaited.get(eventId)) continue
+      if (alarm.state?.step === step && alarm.state.by === by) continue
+      alarm.state = { step, by }
+      this.#parts.onHandled(alarm.deviceId, eventId, alarm.state)
+    }
+  }
+
   /**
    * Stores what an operator did about an alarm of this gate. Resolves with the state of the alarm when the row is
-   * durable, or with undefined if the gate has no such alarm. Throws if the ledger cannot store the row.
+   * durable, or with undefined if the gate has no such alarm. Stores nothing and resolves with `isChanged` if the alarm
+   * has another disposition than the operator has `seen`. Throws if the ledger cannot store the row.
    */
   async handle(
     deviceId: string,
     eventId: string,
-    { step, operatorId, name }: { step: AlarmStep; operatorId: string; name: string },
-  ): Promise<AlarmState | undefined> {
+    { step, operatorId, name, seen }: { step: AlarmStep; operatorId: string; name: string; seen?: SeenDisposition },
+  ): Promise<{ state: AlarmState; isChanged: boolean } | undefined> {
     const alarm = this.#alarms.get(eventId)
     if (alarm?.deviceId !== deviceId) return undefined
-    if (isSettled(alarm.state, step)) return alarm.state
+    if (isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
+    if (isUnseen(alarm.state, seen)) return { state: alarm.state, isChanged: true }
     const { ledger, journal, nowMs, onHandled } = this.#parts
     // The row of the alarm itself must come first.
     await journal.write()
     const atMs = nowMs()
-    await ledger.commits.durably(() =>
-      ledger.journal.append({ atMs, evidence: { kind: 'alarm_handled', eventId, step, operatorId } }),
-    )
+    await ledger.commits.durably(() => {
+      alarm.lastRow = ledger.journal.append({ atMs, evidence: { kind: 'alarm_handled', eventId, step, operatorId } })
+    })
     // Another operator may have disposed of the alarm during the commit.
-    if (isSettled(alarm.state, step)) return alarm.state
+    if (isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
     alarm.state = { step, by: name }
     onHandled(deviceId, eventId, alarm.state)
-    return alarm.state
+    return { state: alarm.state, isChanged: false }
   }
 }
 
 /** True if the step changes nothing: it is the state already, or it acknowledges an alarm that has a disposition. */
 function isSettled(state: AlarmState | undefined, step: AlarmStep): state is AlarmState {
   return state !== undefined && (state.step === step || step === 'acknowledged')
+}
+
+/** True if the alarm has a disposition that the operator has not seen. */
+function isUnseen(state: AlarmState | undefined, seen: SeenDisposition | undefined): state is AlarmState {
+  return state !== undefined && state.step !== 'acknowledged' && seen !== undefined && seen !== state.step
 }

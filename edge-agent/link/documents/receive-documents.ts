@@ -2,6 +2,7 @@ import { pause, type Platform } from '../../../policy/platform.ts'
 import type { ReportedDevice } from '../../../policy/documents/agent-messages.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
+import type { HandledAlarms } from '../../lanes/gate/handled-alarms.ts'
 import type { Pictures } from '../../items/pictures.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
@@ -78,6 +79,8 @@ interface DocumentReceiverParts {
   trust: Trust
   /** Small pictures of products, which the agent fetches together with the documents. */
   pictures: Pick<Pictures, 'request' | 'receive'>
+  /** Alarms of the gates, whose state the agent fetches together with the documents. */
+  alarms: Pick<HandledAlarms, 'request' | 'receive'>
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /**
    * Address at which other agents of the store reach this agent. The agent sends this address to the cloud with each
@@ -191,15 +194,17 @@ export class DocumentReceiver {
   }
 
   async #request(have: HeldVersions, cursor?: string, pictures: readonly string[] = []): Promise<CloudAnswer> {
-    const { session, ledger, brokerAddress, onForked, onCommand } = this.#parts
+    const { session, ledger, brokerAddress, alarms, onForked, onCommand } = this.#parts
     const { resynced } = ledger.cloudGeneration
     const body = await this.#requestBody(have, cursor, resynced)
     // The cloud ignores reports in requests of later pages.
     const report = cursor === undefined ? this.#newDeviceReport() : undefined
+    const awaited = alarms.request()
     const answer = await session.call('fetchSignedDocuments', {
       ...body,
       ...report?.fields,
       ...(pictures.length > 0 && { pictures }),
+      ...(awaited.size > 0 && { alarms: [...awaited.keys()] }),
     })
     if (answer.kind !== 'answered') return answer
     if (report) this.#reportedDevices = report.version
@@ -207,6 +212,7 @@ export class DocumentReceiver {
     const { broker, commands, forked } = answer.body
     if (typeof broker === 'string') brokerAddress.receive(broker)
     onForked(forked === true)
+    alarms.receive(awaited, answer.body['alarms'])
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
       if (typeof command === 'string') onCommand(command)
     return answer

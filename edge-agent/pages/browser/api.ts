@@ -58,9 +58,16 @@ export function signedInOperator(deviceId: string): Promise<Answer<{ name: strin
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-/** Acknowledges or disposes of an alarm of the gate, in the name of the operator at the gate. */
-export function handleAlarm(deviceId: string, alarmId: string, step: AlarmStep): Promise<Answer<PageAlarmState>> {
-  return call('POST', '/v1/alarms', { deviceId, alarmId, step })
+/**
+ * Acknowledges or disposes of an alarm of the gate, in the name of the operator at the gate. `seen`: what the operator
+ * knows of the alarm.
+ */
+export function handleAlarm(
+  deviceId: string,
+  alarmId: string,
+  { step, seen }: { step: AlarmStep; seen: AlarmStep | 'none' },
+): Promise<Answer<PageAlarmState>> {
+  return call('POST', '/v1/alarms', { deviceId, alarmId, step, seen: seen === 'acknowledged' ? 'none' : seen })
 }
 
 /** Fetches the operators of the store. */

@@ -1,3 +1,4 @@
+import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import { clockTime } from '../model/status-view.ts'
 import { GATE_LINES, handledText, type GateLine } from '../model/gate-view.ts'
 import type { PageAlarmState } from '../model/wire.ts'
@@ -9,11 +10,16 @@ export interface ChosenAlarm {
   alarmId: string
   time: string
   item: string
+  /** What a person did about it. '' if it is open. */
+  handled: string
+  step: AlarmStep | 'none'
 }
 
 /** The list of the last decisions at a gate. */
-interface GateLines {
+export interface GateLines {
   add(line: GateLine): void
+  /** The alarm with what people did about it until now. */
+  latest(alarm: ChosenAlarm): ChosenAlarm
   setState(alarmId: string, state: PageAlarmState): void
 }
 
@@ -24,11 +30,17 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
     const line = event.target instanceof HTMLButtonElement ? event.target.closest('li') : null
     const alarmId = line?.dataset['alarm']
     if (!line || alarmId === undefined) return
-    const textOf = (tag: string) => line.querySelector(tag)?.textContent ?? ''
-    onHandle({ alarmId, time: textOf('time'), item: textOf('code') })
+    onHandle(chosenOf(line, alarmId))
   })
 
+  const lineOf = (alarmId: string) =>
+    [...lines.querySelectorAll<HTMLElement>('[data-alarm]')].find((line) => line.dataset['alarm'] === alarmId)
+
   return {
+    latest(alarm) {
+      const line = lineOf(alarm.alarmId)
+      return line ? chosenOf(line, alarm.alarmId) : alarm
+    },
     add({ atMs, tone, text, item, alarmId }) {
       const line = document.createElement('li')
       line.dataset['tone'] = tone
@@ -50,10 +62,17 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
       slot('no-lines').hidden = true
     },
     setState(alarmId, state) {
-      for (const line of lines.querySelectorAll<HTMLElement>('[data-alarm]')) {
-        const place = line.dataset['alarm'] === alarmId && line.querySelector('.handled')
-        if (place) place.textContent = handledText(state, texts)
-      }
+      const line = lineOf(alarmId)
+      const place = line?.querySelector('.handled')
+      if (!line || !place) return
+      line.dataset['step'] = state.step
+      place.textContent = handledText(state, texts)
     },
   }
+}
+
+function chosenOf(line: HTMLElement, alarmId: string): ChosenAlarm {
+  const textOf = (selector: string) => line.querySelector(selector)?.textContent ?? ''
+  const step = (line.dataset['step'] ?? 'none') as ChosenAlarm['step']
+  return { alarmId, time: textOf('time'), item: textOf('code'), handled: textOf('.handled'), step }
 }

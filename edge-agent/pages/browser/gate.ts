@@ -9,10 +9,10 @@ import {
   type GateTone,
   type GateView,
 } from '../model/gate-view.ts'
-import type { LiveEvent, PageStatus, PageAlarmState } from '../model/wire.ts'
+import type { LiveEvent, PageStatus } from '../model/wire.ts'
 import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
 import { openSound } from './sound.ts'
-import { openGateLines, type ChosenAlarm } from './gate-lines.ts'
+import { openGateLines, type ChosenAlarm, type GateLines } from './gate-lines.ts'
 import { openHeader } from './header.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator, type Operator } from './operator.ts'
@@ -26,11 +26,11 @@ interface AlarmDialogParts {
   context: PageContext
   operator: Operator
   signIn: SignIn
-  onHandled(alarmId: string, state: PageAlarmState): void
+  lines: Pick<GateLines, 'latest' | 'setState'>
 }
 
 /** Prepares the dialog for alarms. The result opens it for an alarm, after a sign-in if no operator is signed in. */
-function openAlarmDialog({ context, operator, signIn, onHandled }: AlarmDialogParts): (a: ChosenAlarm) => void {
+function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts): (a: ChosenAlarm) => void {
   const { deviceId, texts } = context
   const dialog = slot<HTMLDialogElement>('alarm-dialog')
   let chosen: ChosenAlarm | undefined
@@ -38,9 +38,9 @@ function openAlarmDialog({ context, operator, signIn, onHandled }: AlarmDialogPa
   async function send(step: AlarmStep): Promise<void> {
     const alarm = chosen
     if (!alarm) return
-    const answer = await handleAlarm(deviceId, alarm.alarmId, step)
+    const answer = await handleAlarm(deviceId, alarm.alarmId, { step, seen: alarm.step })
     if (answer.ok) {
-      onHandled(alarm.alarmId, answer.body)
+      lines.setState(alarm.alarmId, answer.body)
       return dialog.close()
     }
     if (answer.code === 'operator_required') {
@@ -48,14 +48,26 @@ function openAlarmDialog({ context, operator, signIn, onHandled }: AlarmDialogPa
       dialog.close()
       return signIn.open(() => show(alarm))
     }
+    // The dialog shows what a colleague recorded, before the operator may replace it.
+    if (answer.code === 'alarm_disposed') return describe(lines.latest(alarm))
     write('alarm-error', answer.status === 404 ? texts.gate.tooLate : texts.requestFailed[answer.fault].what)
   }
 
-  function show(alarm: ChosenAlarm): void {
+  function describe(alarm: ChosenAlarm): void {
+    const { time, item, handled, step } = alarm
+    const isDisposed = step !== 'none' && step !== 'acknowledged'
     chosen = alarm
-    write('alarm-title', texts.gate.handleTitle(alarm.time))
-    write('alarm-item', alarm.item)
+    write('alarm-title', texts.gate.handleTitle(time))
+    write('alarm-item', item)
+    write('alarm-known', isDisposed ? texts.gate.recorded(handled) : handled)
+    slot('alarm-known').hidden = handled === ''
+    slot('alarm-acknowledge').hidden = isDisposed
     write('alarm-error', '')
+  }
+
+  function show(alarm: ChosenAlarm): void {
+    // A colleague may have recorded a cause during the sign-in.
+    describe(lines.latest(alarm))
     dialog.showModal()
   }
 
@@ -75,7 +87,7 @@ const signIn = new SignIn(context, operator)
 const play = openSound(context)
 const fit = fitTexts(slot('stage'))
 const lines = openGateLines(texts, (alarm) => handle(alarm))
-const handle = openAlarmDialog({ context, operator, signIn, onHandled: lines.setState })
+const handle = openAlarmDialog({ context, operator, signIn, lines })
 let isLost = false
 /** The last status. */
 let status: Pick<PageStatus, 'devices' | 'emergency'> = { devices: [], emergency: null }

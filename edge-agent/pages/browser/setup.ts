@@ -1,5 +1,5 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
-import type { DeviceFinding } from '../../setup/device-discovery.ts'
+import type { DeviceFinding, SearchCause } from '../../setup/device-discovery.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call, type FieldFault } from './api.ts'
 import { after } from './platform.ts'
@@ -175,7 +175,7 @@ function mark(fields: readonly HTMLElement[], faults: readonly FieldFault[]): { 
     labels.push(field.dataset['label'] ?? setting)
     markField(field, input, faultText(input, message))
     // Drivers explain faults in English only, so that other languages show the reason as a technical detail.
-    if (texts.language !== 'en') rest.push(`${setting}: ${message}`)
+    if (texts.language !== 'en') rest.push(`${field.dataset['label'] ?? setting}: ${message}`)
     for (let outer = field.closest('details'); outer; outer = outer.parentElement?.closest('details') ?? null)
       outer.open = true
     first ??= input
@@ -246,9 +246,10 @@ async function findAtAddress(address: string): Promise<void> {
   const answer = await call<{
     found?: { kind: DeviceFinding; at: string; fix?: string; entry: Entry }
     fault?: string
+    cause?: SearchCause
   }>('POST', '/v1/setup/search', { address })
   if (!answer.ok || !answer.body.found) {
-    write('search-status', texts.setup.failed)
+    write('search-status', searchProblem(answer.ok ? answer.body.cause : undefined, answer.ok ? '' : answer.code))
     return writeTechnical(technical, answer.ok ? (answer.body.fault ?? '') : answer.error)
   }
   const { kind, at, fix, entry } = answer.body.found
@@ -261,6 +262,13 @@ async function findAtAddress(address: string): Promise<void> {
   const copied = place.querySelector('pre')
   if (copied) copied.textContent = JSON.stringify(entry)
   place.hidden = false
+}
+
+/** Why the search found nothing. `code`: error code of the agent. */
+function searchProblem(cause: SearchCause | undefined, code: string): string {
+  const { setup } = texts
+  if (cause !== undefined) return setup.searchCauses[cause]
+  return code === 'invalid-argument' ? setup.noAddress : problem(code)
 }
 
 /** The places where a form or group shows its result. */
@@ -318,6 +326,28 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   location.assign(url)
 }
 
+/** Saves the changed entry of a device, or removes the device. */
+async function changeDevice(form: HTMLFormElement, isRemoved: boolean): Promise<void> {
+  const fields = forms.get(form)
+  const results = resultsOf(form)
+  const entry = fields?.entry()
+  fields?.mark([])
+  if (!fields || (entry === undefined && !isRemoved)) return results.show(texts.setup.noEntry)
+  results.show(texts.busy)
+  const answer = await call('POST', '/v1/setup/change', {
+    deviceId: form.dataset['change'],
+    ...(!isRemoved && { entry }),
+  })
+  if (answer.ok) {
+    const url = new URL(location.href)
+    url.search = '?changed'
+    return location.assign(url)
+  }
+  const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
+  const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
+  results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
+}
+
 /** Switches an output of a new device and shows what the device answered. */
 async function testOutput(place: HTMLElement, button: HTMLButtonElement, output: string): Promise<void> {
   const results = resultsOf(place)
@@ -368,6 +398,16 @@ for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     void addDevice(form)
+  })
+}
+for (const form of document.querySelectorAll<HTMLFormElement>('[data-change]')) {
+  forms.set(form, settingsForm(form))
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void changeDevice(form, false)
+  })
+  form.querySelector('[data-remove]')?.addEventListener('click', () => {
+    if (confirm(texts.setup.removeQuestion)) void changeDevice(form, true)
   })
 }
 for (const place of document.querySelectorAll<HTMLElement>('[data-tests]')) {

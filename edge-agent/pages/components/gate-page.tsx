@@ -20,9 +20,10 @@ function AlarmDialog({ texts }: { texts: Texts }) {
         </button>
       </div>
       <p class="alarm-item" data-slot="alarm-item" />
+      <p class="alarm-known" role="status" data-slot="alarm-known" hidden />
       <p class="alert" role="alert" data-slot="alarm-error" />
       <div class="steps-of-alarm">
-        <button type="button" class="main" data-step="acknowledged">
+        <button type="button" class="main" data-slot="alarm-acknowledge" data-step="acknowledged">
           {steps.acknowledged.long}
         </button>
         {ALARM_DISPOSITIONS.map((step) => (
@@ -48,7 +49,7 @@ interface GatePageProps {
   lines: readonly GateLine[]
   /** Start of the agent, with which the list begins. Wall clock. */
   startedMs: number
-  /** What an operator did about an alarm. */
+  /** What a person did about an alarm. */
   stateOf(alarmId: string): PageAlarmState | undefined
 }
 
@@ -94,7 +95,11 @@ export function GatePage(props: GatePageProps) {
         </div>
         <ol data-slot="lines">
           {lines.map(({ atMs, tone, text, item, alarmId }) => (
-            <li data-tone={tone} data-alarm={alarmId}>
+            <li
+              data-tone={tone}
+              data-alarm={alarmId}
+              data-step={alarmId === undefined ? undefined : stateOf(alarmId)?.step}
+            >
               <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
               {alarmId === undefined ? null : (
                 <>

@@ -6,7 +6,7 @@ import { type PageDevice, type PageTestedOutput, WALK_SECONDS } from '../model/w
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps, type Localization, Technical } from './frame.tsx'
 import { settingFields, type SettingField } from '../../setup/settings-form.ts'
-import { DRIVER_LABELS, SETTING_LABELS } from '../texts/setting-labels.ts'
+import { DRIVER_LABELS, SETTING_LABELS, VALUE_LABELS } from '../texts/setting-labels.ts'
 
 /** Buttons that test the outputs of a new device, and a walk test for gates. */
 function DeviceTests({
@@ -99,13 +99,49 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
         {setup.name}
         <input data-name maxlength={120} autocomplete="off" />
       </label>
+      <SettingsPart texts={texts} driver={entry['driver']} text={text} />
+      <p class="row">
+        <button type="submit">{setup.add}</button>
+      </p>
+      <p role="status" data-status />
+      <Technical texts={texts} text="" data={{ 'data-technical': true }} />
+    </form>
+  )
+}
+
+/** Form that changes or removes a device which the page has added. */
+function ChangeForm({ texts, entry }: Pick<DeviceFormProps, 'texts' | 'entry'>) {
+  const { setup } = texts
+  return (
+    <details>
+      <summary>{setup.change}</summary>
+      <form data-change={String(entry['deviceId'])} method="post" novalidate>
+        <SettingsPart texts={texts} driver={entry['driver']} text={JSON.stringify(entry)} />
+        <p class="row">
+          <button type="submit">{setup.saveChange}</button>
+          <button type="button" data-remove>
+            {setup.remove}
+          </button>
+        </p>
+        <p role="status" data-status />
+        <Technical texts={texts} text="" data={{ 'data-technical': true }} />
+      </form>
+    </details>
+  )
+}
+
+/** The settings of a device as fields, and as the JSON text that the fields change. */
+function SettingsPart({ texts, driver: chosen, text }: { texts: Texts; driver: unknown; text: string }) {
+  const { setup } = texts
+  return (
+    <>
       <fieldset>
         <legend>{setup.settings}</legend>
         <label>
           {setup.driver}
           <select data-driver-choice>
             {[...settingFields().keys()].map((driver) => (
-              <option value={driver} selected={entry['driver'] === driver}>
+              <option value={driver} selected={chosen === driver}>
                 {DRIVER_LABELS[driver][texts.language]}
               </option>
             ))}
@@ -127,12 +163,7 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
         </label>
         <p class="soft">{setup.detailsHint}</p>
       </details>
-      <p class="row">
-        <button type="submit">{setup.add}</button>
-      </p>
-      <p role="status" data-status />
-      <Technical texts={texts} text="" data={{ 'data-technical': true }} />
-    </form>
+    </>
   )
 }
 
@@ -158,10 +189,7 @@ function Setting({ texts, field, devices }: { texts: Texts; field: SettingField;
     <div class="field" data-path={path} data-kind={kind} data-needed={needed} data-label={label}>
       <label>
         {label}
-        <span class="ids">
-          <code>{path}</code>
-          {hintOf(field, texts)}
-        </span>
+        <span class="ids">{hintOf(field, texts)}</span>
         {kind === 'choice' || kind === 'device' ? (
           <select>
             <option value="">{texts.setup.notSet}</option>
@@ -198,12 +226,13 @@ function hintOf(field: SettingField, texts: Texts): string {
   const { setup } = texts
   const { preset } = field
   const range = rangeOf(field, texts)
-  return `${range === undefined ? '' : `, ${range}`}${preset === undefined ? '' : `, ${setup.otherwise(valueText(preset, texts))}`}`
+  const otherwise = preset === undefined ? undefined : setup.otherwise(valueText(preset, texts))
+  return [range, otherwise].filter((part) => part !== undefined).join(', ')
 }
 
-function valueText(value: string | number | boolean, { setup }: Texts): string {
+function valueText(value: string | number | boolean, { setup, language }: Texts): string {
   if (typeof value === 'boolean') return value ? setup.yes : setup.no
-  return String(value)
+  return VALUE_LABELS[value]?.[language] ?? String(value)
 }
 
 interface SetupPageProps {
@@ -215,8 +244,12 @@ interface SetupPageProps {
   configFile: string | undefined
   /** The outputs of the device that can be tested now. */
   testable(deviceId: string): readonly PageTestedOutput[]
+  /** The entry of a device that the page may change; undefined for other devices. */
+  changeable(deviceId: string): Readonly<Record<string, unknown>> | undefined
   /** Device that the page has added just now; undefined without one. */
   addedId: string | undefined
+  /** True if the page has changed or removed a device just now. */
+  isChanged: boolean
   /** Warning that the ledger of the agent is untrusted. */
   warning: string | undefined
   /** Why searches for devices failed. */
@@ -225,7 +258,7 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, testable, warning, notes } = props
+  const { localization, script, devices, attached, configFile, testable, changeable, isChanged, warning, notes } = props
   const { texts } = localization
   const { setup } = texts
   return (
@@ -238,7 +271,19 @@ export function SetupPage(props: SetupPageProps) {
           </p>
         )}
         <Added {...props} />
-        <Configured texts={texts} devices={devices} configFile={configFile} testable={testable} />
+        {isChanged ? (
+          <div class="banner" role="status" tabindex={-1} data-added>
+            <p>{setup.changed(configFile ?? '')}</p>
+            <p class="next">{setup.next.restart}</p>
+          </div>
+        ) : null}
+        <Configured
+          texts={texts}
+          devices={devices}
+          configFile={configFile}
+          testable={testable}
+          changeable={changeable}
+        />
         <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
@@ -297,7 +342,8 @@ function Configured({
   devices,
   configFile,
   testable,
-}: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'configFile' | 'testable'>) {
+  changeable,
+}: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'configFile' | 'testable' | 'changeable'>) {
   const { setup } = texts
   return (
     <>
@@ -321,11 +367,16 @@ function Configured({
               </button>
             </p>
             <DeviceTests texts={texts} device={device} outputs={testable(device.deviceId)} />
+            <Changeable texts={texts} entry={changeable(device.deviceId)} />
           </li>
         ))}
       </ul>
     </>
   )
+}
+
+function Changeable({ texts, entry }: { texts: Texts; entry: DeviceFormProps['entry'] | undefined }) {
+  return entry === undefined ? null : <ChangeForm texts={texts} entry={entry} />
 }
 
 /** Devices that are attached to this machine and not configured. */

@@ -134,9 +134,11 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
   return { atMs: event.atMs, tone: view.tone, text, item, ...(alarmId !== undefined && { alarmId }) }
 }
 
-/** Describes what an operator did about an alarm. '' if nobody has handled it. */
+/** Describes what a person did about an alarm. '' if it is open. */
 export function handledText(state: PageAlarmState | undefined, texts: Texts): string {
-  return state ? `${texts.gate.steps[state.step].short} · ${state.by}` : ''
+  if (!state) return ''
+  const { short } = texts.gate.steps[state.step]
+  return state.by === '' ? short : `${short} · ${state.by}`
 }
 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {

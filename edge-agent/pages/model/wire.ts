@@ -112,7 +112,7 @@ export type PageResult =
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
-/** What an operator did last about a gate alarm. `by`: name of the operator. */
+/** What a person did last about a gate alarm. `by`: name of the person, empty if unknown. */
 export interface PageAlarmState {
   step: AlarmStep
   by: string

@@ -153,6 +153,7 @@ const GATE = `
 .handled { font-weight: 700 }
 .steps-of-alarm { display: grid; gap: .5rem } .steps-of-alarm button { min-height: 64px }
 .alarm-item { overflow-wrap: anywhere; margin-bottom: .4rem; font-weight: 600 }
+.alarm-known { margin-bottom: .6rem }
 @media (min-width: 601px) and (orientation: landscape) {
   .gate { display: grid; grid-template: auto minmax(0, 1fr) / 1fr minmax(15rem, 22vw) } .gate > header, .gate > noscript { grid-column: 1 / -1 }
   .gate aside { overflow-y: auto; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }

@@ -8,7 +8,7 @@ export const setupDe: SetupTexts = {
   check: 'Prüfen',
   checkHint: 'Eine Prüfung verbindet das Gerät neu. Es ist kurz nicht verfügbar.',
   changeHint: (file) =>
-    `Ein Gerät ändern oder entfernen: seinen Eintrag unter "devices" in ${file} bearbeiten und den Agenten neu starten. Um auch die Anmeldung zu beenden: decommissionDevice aufrufen.`,
+    `Ein hier hinzugefügtes Gerät lässt sich hier 15 Minuten lang ändern oder entfernen. Später seinen Eintrag unter "devices" in ${file} bearbeiten und den Agenten neu starten. Um auch die Anmeldung zu beenden: decommissionDevice aufrufen.`,
   attached: 'An diesem Rechner angeschlossen',
   nothingAttached: 'Keine serielle Schnittstelle und kein NFC-Leser gefunden.',
   entryHint:
@@ -58,6 +58,22 @@ export const setupDe: SetupTexts = {
   networkHint: 'Findet UHF-Leser (LLRP) und Relaiskarten (Modbus TCP) an ihrer Adresse. Die Suche bewegt nichts.',
   address: 'Adresse des Geräts',
   look: 'Suchen',
+  change: 'Ändern oder entfernen',
+  saveChange: 'Änderung speichern',
+  remove: 'Gerät entfernen',
+  removeQuestion:
+    'Dieses Gerät aus der Konfiguration entfernen? Wurde es angemeldet, ist es auch in der Cloud auszumustern.',
+  changed: (file) => `Die Änderung ist in ${file} gespeichert, aber noch nicht in Betrieb.`,
+  noAddress:
+    'Das ist keine Adresse. Bitte einen Rechnernamen oder eine IP-Adresse wie 10.0.0.7 schreiben, mit Port, falls er nicht der übliche ist.',
+  searchCauses: {
+    other_device:
+      'Dort antwortet ein Gerät, aber kein UHF-Leser (LLRP) und keine Relaiskarte (Modbus TCP). Bitte Adresse und Port prüfen.',
+    refused:
+      'Ein Gerät hat diese Adresse, aber am Port hört nichts zu. Bitte den Port prüfen, und ob Leser oder Karte an ist.',
+    unreachable: 'An dieser Adresse antwortet kein Gerät. Bitte Kabel, Strom und Adresse prüfen.',
+    unknown_name: 'Kein Gerät hat diesen Namen. Bitte die IP-Adresse des Geräts benutzen.',
+  },
   failed: 'Das hat nicht geklappt. Bitte noch einmal versuchen.',
   problems: {
     setup_code_wrong: 'Dieser Code ist falsch oder durch einen neueren ersetzt. Bitte mit der Leitung vergleichen.',
@@ -69,6 +85,7 @@ export const setupDe: SetupTexts = {
     cloud_unreachable: 'Keine Verbindung zur Cloud. Bitte mit demselben Code noch einmal versuchen.',
     config_not_written:
       'Die Konfigurationsdatei lässt sich nicht schreiben. Bitte beheben und denselben Code noch einmal benutzen.',
+    change_not_allowed: 'Ein Gerät lässt sich hier nur in den 15 Minuten ändern, nachdem es hier hinzukam.',
     operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann den Durchgangstest neu starten.',
     busy: 'Ein anderer Test läuft. Bitte warten, bis er beendet ist.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',

@@ -378,6 +378,7 @@ export const de: Texts = {
     listSince: (start) => `Seit ${start}. Ältere: Konsole, Alarme.`,
     handle: 'Bearbeiten',
     handleTitle: (time) => `Alarm um ${time}: Was war es?`,
+    recorded: (cause) => `Erfasst: ${cause}. Nur ändern, wenn das falsch ist. Beides bleibt erhalten.`,
     steps: {
       acknowledged: { long: 'Ich kümmere mich', short: 'Übernommen' },
       real: { long: 'Diebstahl', short: 'Diebstahl' },

@@ -8,7 +8,7 @@ export const setupEn: SetupTexts = {
   check: 'Check',
   checkHint: 'A check connects the device again. It is unavailable for a moment.',
   changeHint: (file) =>
-    `To change or remove a device, edit its entry in "devices" of ${file} and restart the agent. To end its registration too, call decommissionDevice.`,
+    `A device that was added here can be changed or removed here for 15 minutes. Later, edit its entry in "devices" of ${file} and restart the agent. To end its registration too, call decommissionDevice.`,
   attached: 'Attached to this machine',
   nothingAttached: 'No serial port and no NFC reader found.',
   entryHint:
@@ -57,6 +57,21 @@ export const setupEn: SetupTexts = {
   networkHint: 'Finds UHF readers (LLRP) and relay boards (Modbus TCP) at their address. The search moves nothing.',
   address: 'Address of the device',
   look: 'Search',
+  change: 'Change or remove',
+  saveChange: 'Save the change',
+  remove: 'Remove the device',
+  removeQuestion: 'Remove this device from the configuration? Retire it in the cloud, too, if it was registered.',
+  changed: (file) => `The change is saved to ${file}, and not in use yet.`,
+  noAddress:
+    'This is no address. Write a host name or an IP address such as 10.0.0.7, with a port if it is not the usual one.',
+  searchCauses: {
+    other_device:
+      'A device answers there, but it is no UHF reader (LLRP) and no relay board (Modbus TCP). Please check the address and the port.',
+    refused:
+      'A device has this address, but nothing listens at the port. Please check the port, and that the reader or board is on.',
+    unreachable: 'No device answers at this address. Please check cable, power and address.',
+    unknown_name: 'No device has this name. Please use the IP address of the device.',
+  },
   failed: 'That did not work. Please try again.',
   problems: {
     setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',
@@ -67,6 +82,7 @@ export const setupEn: SetupTexts = {
     registration_refused: 'The cloud refused the device.',
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
+    change_not_allowed: 'A device can be changed here only in the 15 minutes after it was added here.',
     operator_required: 'Please sign in on the page of the gate first. Then start the walk test again.',
     busy: 'Another test is running. Please wait until it has ended.',
     test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',

@@ -356,6 +356,7 @@ export const en: Texts = {
     listSince: (start) => `Since ${start}. Earlier ones: console, Alarms.`,
     handle: 'Handle',
     handleTitle: (time) => `Alarm at ${time}: what was it?`,
+    recorded: (cause) => `Recorded: ${cause}. Choose another cause only if this one is wrong. Both are kept.`,
     steps: {
       acknowledged: { long: 'I take care of it', short: 'Acknowledged' },
       real: { long: 'Theft', short: 'Theft' },

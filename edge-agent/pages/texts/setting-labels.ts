@@ -18,6 +18,47 @@ export const DRIVER_LABELS: Readonly<Record<DriverName, Label>> = {
   'zebra-iotc': { en: 'UHF reader (Zebra IoT Connector)', de: 'UHF-Leser (Zebra IoT Connector)' },
 }
 
+/** Labels of chosen values. Names of standards and makers have none. */
+export const VALUE_LABELS: Readonly<Record<string, Label>> = {
+  none: { en: 'none', de: 'keine' },
+  even: { en: 'even', de: 'gerade' },
+  odd: { en: 'odd', de: 'ungerade' },
+  rtu: { en: 'RTU', de: 'RTU' },
+  tcp: { en: 'TCP', de: 'TCP' },
+  normally_closed: { en: 'opens in an alarm (normally closed)', de: 'öffnet bei Alarm (Ruhekontakt)' },
+  normally_open: { en: 'closes in an alarm (normally open)', de: 'schließt bei Alarm (Arbeitskontakt)' },
+  any: { en: 'any', de: 'beliebig' },
+  TAB: { en: 'tab', de: 'Tabulator' },
+  northAmerica: { en: 'North America', de: 'Nordamerika' },
+  northAmerica2: { en: 'North America 2', de: 'Nordamerika 2' },
+  india: { en: 'India', de: 'Indien' },
+  japan: { en: 'Japan', de: 'Japan' },
+  america: { en: 'America', de: 'Amerika' },
+  china800: { en: 'China, 800 MHz', de: 'China, 800 MHz' },
+  china900: { en: 'China, 900 MHz', de: 'China, 900 MHz' },
+  china: { en: 'China', de: 'China' },
+  europe: { en: 'Europe', de: 'Europa' },
+  korea: { en: 'Korea', de: 'Korea' },
+  australia: { en: 'Australia', de: 'Australien' },
+  newZealand: { en: 'New Zealand', de: 'Neuseeland' },
+  open: { en: 'no limits', de: 'ohne Grenzen' },
+  kill: { en: 'kill: for good', de: 'Kill: endgültig' },
+  eas: { en: 'EAS: alarm bit', de: 'EAS: Alarmbit' },
+  crc: { en: 'CRC', de: 'CRC' },
+  checksum: { en: 'checksum', de: 'Prüfsumme' },
+  tags: { en: 'tags', de: 'Etiketten' },
+  scans: { en: 'scanned texts', de: 'gescannte Texte' },
+  'single-target': { en: 'single target', de: 'ein Ziel' },
+  'dual-target': { en: 'dual target', de: 'zwei Ziele' },
+  'single-target-with-tagfocus': { en: 'single target with TagFocus', de: 'ein Ziel mit TagFocus' },
+  'single-target-b-to-a': { en: 'single target, B to A', de: 'ein Ziel, B nach A' },
+  'dual-target-with-b-to-a-select': { en: 'dual target, selects B to A', de: 'zwei Ziele, wählt B nach A' },
+  reader: { en: 'the reader’s', de: 'die des Lesers' },
+  arrival: { en: 'the agent’s, at the arrival', de: 'die des Agenten, bei der Ankunft' },
+  management: { en: 'management commands', de: 'Verwaltungsbefehle' },
+  control: { en: 'control commands', de: 'Steuerbefehle' },
+}
+
 /** Labels of the settings, by their path. */
 export const SETTING_LABELS: Readonly<Record<string, Label>> = {
   'link.tcp': { en: 'Address and port', de: 'Adresse und Port' },

@@ -9,7 +9,7 @@ import type {
   PageStatus,
   PageTestedOutput,
 } from '../model/wire.ts'
-import type { DeviceFinding } from '../../setup/device-discovery.ts'
+import type { DeviceFinding, SearchCause } from '../../setup/device-discovery.ts'
 
 /** Texts of the set-up page. */
 export interface SetupTexts {
@@ -68,6 +68,13 @@ export interface SetupTexts {
   address: string
   look: string
   failed: string
+  noAddress: string
+  change: string
+  saveChange: string
+  remove: string
+  removeQuestion: string
+  changed(file: string): string
+  searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
   problems: Readonly<Record<string, string>>
   test: string
@@ -237,6 +244,8 @@ export interface Texts {
     listSince(start: string): string
     handle: string
     handleTitle(time: string): string
+    /** `cause`: the recorded cause and its person. */
+    recorded(cause: string): string
     /** `long`: the button. `short`: in the list of the last decisions. */
     steps: Record<AlarmStep, { long: string; short: string }>
     tooLate: string

@@ -94,6 +94,28 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     },
   )
 
+  it('has no scrollbar on a short page, and two or four columns of orders', async () => {
+    const { page, problems, close } = await open('light', 'en', 1280, { path: '/console/tags' })
+    expect(await page.evaluate('document.documentElement.scrollHeight - innerHeight')).toBe(0)
+    for (const [width, columns] of [
+      [390, 1],
+      [1024, 2],
+      [1280, 4],
+    ] as const) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(`${base}/console/orders`)
+      const lefts = `[...document.querySelectorAll('.board > section')].map((each) => each.getBoundingClientRect().left)`
+      expect([width, new Set(await page.evaluate<number[]>(lefts)).size]).toEqual([width, columns])
+    }
+    // A swap copies no inline style, which the policy of the page refuses.
+    await page.goto(`${base}/console/alarms?store=${shop.storeId}`)
+    await page.evaluate(`(document.querySelector('#alarms').style.top = '0px',
+      htmx.ajax('GET', location.href, { target: '#alarms', select: '#alarms', source: '#alarms', swap: 'outerHTML' }))`)
+    await page.waitForLoadState('networkidle')
+    expect(problems).toEqual([])
+    await close()
+  })
+
   it('works with the keyboard alone: skip link, menu, switch of the store', async () => {
     const { page, close } = await open('light', 'en', 1280)
     await page.keyboard.press('Tab')

@@ -152,6 +152,35 @@ describe('pages of the store manager', () => {
     expect(await get(`${path}?cause=real`)).not.toContain('>Change</button>')
   })
 
+  it('alarm: shows what happened and who decided what, from the list to its page', async () => {
+    expect(await get('/console/alarms')).toContain('href="/console/alarms/evt_alarm"')
+    const text = await get('/console/alarms/evt_alarm', 'associate')
+    expect(text).toMatch(/What happened[^]*Unpaid goods left[^]*Theft[^]*Petra Lindner[^]*False alarm[^]*Petra Lindner/)
+    expect(text).toContain('E28011700000020000000001')
+    const corrected = { eventId: 'evt_alarm', disposition: 'staff_error' }
+    const { status, location } = await post('/console/alarms/evt_alarm', 'dispose', corrected, 'associate')
+    expect([status, location]).toEqual([303, '/console/alarms/evt_alarm'])
+    expect(await get('/console/alarms/evt_alarm')).toMatch(/False alarm[^]*Staff carried goods/)
+    expect(await get('/console/alarms/evt_of_nobody')).toContain('This store has no such alarm')
+  })
+
+  it('purchase: leads to the alarms of its goods', async () => {
+    const { storeId, products } = shop
+    const { epc } = await shop.newItem(products[0])
+    const { transactionId } = await shop.buy([{ ean: products[0].ean, quantity: 1, epcs: [epc] }])
+    const occurredAt = new Date(shop.cloud.platform.clock.wall()).toISOString()
+    const deviceId = shop.devices.exit_gate
+    const alarm = { eventId: 'evt_paid', type: 'protection.exception.raised', reason: 'gate_alarm', occurredAt }
+    await shop.ok('reportProtectionEvents', { events: [{ ...alarm, storeId, deviceId, epc }] })
+    expect(await get(`/console/purchases?purchase=${transactionId}`)).toContain('href="/console/alarms/evt_paid"')
+    expect(await get('/console/alarms/evt_paid')).toContain(`href="/console/purchases?purchase=${transactionId}"`)
+    const device = await get(`/console/agents/${deviceId}`, 'viewer')
+    expect(device).toContain('Unpaid goods left')
+    expect(device).not.toContain('href="/console/alarms/evt_paid"')
+    expect(await get(`/console/agents/${deviceId}`)).toContain('href="/console/alarms/evt_paid"')
+    await shop.ok('disposeAlarm', { eventId: 'evt_paid', disposition: 'phantom', operatorId: 'op-1' })
+  })
+
   it('navigation: counts what waits, and live parts refresh the counts', async () => {
     expect(pages.filter(({ navigation }) => navigation?.tasks).map(({ path }) => path)).toEqual(COUNTED_PAGES)
     const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
@@ -256,7 +285,9 @@ describe('pages of the store manager', () => {
     expect(await get(found.location!)).toContain('Hand over these goods')
     expect((await post(path, 'move', { orderId, status: 'picked_up' })).status).toBe(303)
     expect((await post(path, 'move', { orderId, status: 'ready' })).status).toBe(409)
-    expect((await post(path, 'find', { pickupCode: 'WRONG' })).status).toBe(404)
+    const wrong = await post(path, 'find', { pickupCode: 'WRONG', _form: 'find' })
+    expect([wrong.status, wrong.text.includes('This did not work')]).toEqual([404, true])
+    expect(wrong.text).not.toContain('not saved')
   })
 
   it('orders: says where the goods wait, and whether they are paid', async () => {
@@ -339,13 +370,17 @@ describe('pages of the store manager', () => {
     expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
     const refunded = await get(path)
     expect(refunded).toContain('refunded already')
-    expect(refunded).toMatch(/What happened.*Paid.*Refunded/s)
+    expect(refunded).toMatch(/What happened.*Paid.*Refunded.*Petra Lindner/s)
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
     expect(await get(`${path}&confirm=lines`)).toContain('Choose at least one line')
     expect(await get(path)).toContain('Partly refunded')
     expect(await get(`${path}&confirm=whole`)).toContain('The whole purchase is cancelled')
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
+    const other = await shop.buy(items)
+    const part = { purchaseId: other.transactionId, lines: [{ itemLineId: other.items[0].itemLineId }] }
+    await shop.ok('refundPayment', part)
+    expect(await get(`/console/purchases?purchase=${other.transactionId}`)).toContain('· by a program')
     expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain(
       'No purchase of this store',
     )
@@ -449,16 +484,24 @@ describe('pages of the store manager', () => {
     const rows = text.split('<tr').filter((row) => row.includes('data-label="Health"'))
     const rowOf = (state: string) => {
       const { name } = devices.find((each: Json) => each.health.state === state)
-      return rows.find((row) => row.includes(`scope="row">${name}<`)) ?? ''
+      return rows.find((row) => row.includes(`">${name}</a>`)) ?? ''
     }
     expect(rowOf('ready')).toMatch(/class="badge ok">Ready<[^]*In use/)
     expect(rowOf('absent')).toMatch(/class="badge warn">No answer<[^]*connection refused[^]*since <time[^]*In use/)
     expect(rowOf('degraded')).toMatch(/class="badge warn">Needs attention<[^]*antenna 2 is not connected/)
     const silent = devices.find((each: Json) => each.health.unknownBecause === 'agent_offline')
-    expect(rows.find((row) => row.includes(`scope="row">${silent.name}<`))).toMatch(
+    expect(rows.find((row) => row.includes(`">${silent.name}</a>`))).toMatch(
       /class="badge plain">Unknown<[^]*Its agent is not connected/,
     )
     expect(rows.filter((row) => row.includes('Its agent is not connected')).join('')).not.toContain('badge ok')
+    const { deviceId, name } = devices.find((each: Json) => each.health.state === 'absent')
+    expect(text).toContain(`href="/console/agents/${deviceId}"`)
+    const page = await get(`/console/agents/${deviceId}`, 'viewer')
+    expect(page).toMatch(
+      /Check its power, its cable[^]*<span lang="en">192[^]*connection refused[^]*Kassen Erdgeschoss/,
+    )
+    expect(page).toContain(name)
+    expect(await get('/console/agents/dev_of_nobody')).toContain('This store has no such device')
   })
 
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
@@ -466,5 +509,21 @@ describe('pages of the store manager', () => {
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
+  })
+
+  it('closings: gives a file with all of them, with its texts quoted, to those who may read the page', async () => {
+    expect(await get('/console/closings', 'viewer')).toContain('href="/console/closings?file"')
+    const cookie = `untag_console=test/${shop.storeId}`
+    const response = await app.request('/console/closings?file', { headers: { [ROLE_HEADER]: 'viewer', cookie } })
+    expect(response.headers.get('content-type')).toMatch(/^text\/csv/)
+    expect(response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="closings-\d{4}-\d\d-\d\d\.csv"$/,
+    )
+    const [head = '', ...rows] = (await response.text()).split('\r\n')
+    const { closings } = await shop.ok('fetchClosings', { storeId: shop.storeId })
+    expect(head).toMatch(/^number,from,date,closedAt,currency,receiptCount,salesCent,refundCount,refundCent,totalCent/)
+    expect(rows).toHaveLength(closings.length + 1)
+    expect(rows[0]).toMatch(/^1,"\d{4}-\d\d-\d\d","\d{4}-\d\d-\d\d","[^"]+","EUR",\d+,/)
+    expect((await app.request('/console/closings?file', { headers: { cookie } })).status).toBe(401)
   })
 })

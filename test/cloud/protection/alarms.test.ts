@@ -116,6 +116,43 @@ onEveryDatabase('alarms of a store', (kind) => {
     expect(await receiptOf(other.epc)).toBeUndefined()
   })
 
+  it('lists one alarm in any state, and the latest alarm of each tag of a purchase', async () => {
+    const [product] = shop.products
+    const [one, two] = [await shop.newItem(product), await shop.newItem(product)]
+    const { transactionId: purchaseId } = await shop.buy([{ ean: product.ean, quantity: 2, epcs: [one.epc, two.epc] }])
+    await raise({ epc: one.epc }, nowMs() - MINUTE)
+    const [latest, other] = [await raise({ epc: one.epc }), await raise({ epc: two.epc })]
+    await raise()
+    await shop.ok('disposeAlarm', { eventId: other, disposition: 'real', operatorId: 'op-1' })
+    const idsOf = async (filter: Json) => (await fetched(filter)).alarms.map(({ eventId }: Json) => eventId)
+    expect((await idsOf({ purchaseId })).toSorted()).toEqual([latest, other].toSorted())
+    expect(await fetched({ eventId: other })).toMatchObject({ total: 1, alarms: [{ state: 'disposed' }] })
+    expect(await fetched({ eventId: latest })).toMatchObject({ alarms: [{ state: 'open' }] })
+    const none = { total: 0, alarms: [] }
+    expect(await fetched({ eventId: 'evt_of_nobody' })).toMatchObject(none)
+    const elsewhere = { storeId: shop.otherStoreId, eventId: other }
+    expect(await shop.ok('fetchAlarms', elsewhere)).toMatchObject(none)
+    expect(await shop.ok('fetchAlarms', { storeId: shop.otherStoreId, purchaseId })).toMatchObject(none)
+    expect(await idsOf({ purchaseId: 'pur_of_nobody' })).toEqual([])
+  })
+
+  it('are the latest events of their gate, the latest first', async () => {
+    const ids = [await raise(), await raise()]
+    const about = { storeId: shop.storeId, deviceId: shop.devices.exit_gate, latest: true }
+    const { events, nextCursor } = await shop.ok('fetchProtectionEvents', { ...about, limit: 2 })
+    expect([nextCursor, ...events.map(({ eventId }: Json) => eventId).toSorted()]).toEqual([
+      undefined,
+      ...ids.toSorted(),
+    ])
+    expect(
+      (await shop.ok('fetchProtectionEvents', { ...about, deviceId: shop.devices.pos_deactivator })).events.filter(
+        ({ reason }: Json) => reason === 'gate_alarm',
+      ),
+    ).toEqual([])
+    const since = new Date(nowMs() + MINUTE).toISOString()
+    expect((await shop.ok('fetchProtectionEvents', { ...about, since })).events).toEqual([])
+  })
+
   it('pages, the latest first, and counts', async () => {
     const all = (await fetched({ limit: 50 })).alarms.map(({ eventId }: Json) => eventId)
     const seen: string[] = []

@@ -31,6 +31,7 @@ function open(
     platform,
     trust,
     pictures: { request: () => [], receive: () => false },
+    alarms: { request: () => new Map(), receive: () => undefined },
     session: {
       isOnline: true,
       call(_operation, body) {

@@ -184,12 +184,12 @@ export function pagesBench(): PagesBench {
     operators: sessions,
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
-    setup: { fileName: undefined, testable: () => [] },
+    setup: { fileName: undefined, testable: () => [], changeable: () => undefined },
     gates: {
       alarms: new HandledAlarms({
         ledger: {
           commits: { durably: async (work: () => unknown) => work() },
-          journal: { append: (row: JournalBody) => bench.rows.push(row) },
+          journal: { append: (row: JournalBody) => bench.rows.push(row), acked: Number.POSITIVE_INFINITY },
         } as unknown as Agent['ledger'],
         journal: { write: async () => undefined },
         nowMs: platform.clock.wall,

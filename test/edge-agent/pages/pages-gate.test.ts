@@ -91,6 +91,31 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     await other.close()
   })
 
+  it('show a cause that was recorded in the console, before an operator may replace it', async () => {
+    const { alarms } = bench.agent.gates
+    const record = (eventId: string, step: string) =>
+      alarms.receive(alarms.request(), [{ eventId, step, by: 'Gustav Holm' }])
+    const fourth = await alarm()
+    await handle(fourth)
+    record(fourth, 'real')
+    await line(fourth).getByText('Diebstahl · Gustav Holm').waitFor()
+    const rows = bench.rows.length
+    await page.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
+    const known = page.getByText('Erfasst: Diebstahl · Gustav Holm. Nur ändern, wenn das falsch ist.')
+    await known.waitFor()
+    expect(bench.rows).toHaveLength(rows)
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
+    await line(fourth).getByText('Fehlalarm · Frau Petersen').waitFor()
+    // After a reload the page knows it, too.
+    record(fourth, 'staff_error')
+    await open(page)
+    await handle(fourth)
+    await page.getByText('Erfasst: Fehler des Personals · Gustav Holm.').waitFor()
+    expect(await page.getByRole('button', { name: 'Ich kümmere mich' }).isVisible()).toBe(false)
+    await page.keyboard.press('Escape')
+  })
+
   it('show the goods and their number, and sound once the page was touched, unless a person mutes the page', async () => {
     const fresh = await context.newPage()
     await open(fresh)

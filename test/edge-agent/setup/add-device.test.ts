@@ -177,6 +177,49 @@ describe('a device that the set-up page registers with a code', () => {
     expect([...names].filter((name) => !MANAGER_SETTINGS.includes(name)).toSorted()).toEqual(HARMLESS.split(' '))
   })
 
+  it('is changed and removed on the page that added it, and no other device is', async () => {
+    const { deviceId } = (await add(await newCode(), entry(7))).body
+    const change = (id: string, changed?: Json) => post('change', { deviceId: id, ...(changed && { entry: changed }) })
+    const wrong = async (...args: Parameters<typeof change>) => {
+      const { status, body } = await change(...args)
+      return [status, body.code, body.details?.[0]?.path]
+    }
+    const own = entry(8, { deviceId, pulseMs: 700 })
+    const { status, body } = await change(deviceId, own)
+    expect([status, body]).toEqual([200, { file }])
+    const find = () =>
+      (JSON.parse(readFileSync(file, 'utf8')) as Json).devices.find((d: Json) => d.deviceId === deviceId)
+    expect(find()).toEqual(own)
+    expect(statSync(file).mode & 0o777).toBe(0o640)
+    // A faulty change, another id, and a device in use are refused, and change nothing.
+    const before = readFileSync(file, 'utf8')
+    const gate = store.shop.devices.exit_gate ?? ''
+    expect(await wrong(deviceId, { ...own, output: -1 })).toEqual([400, 'invalid-argument', 'entry.output'])
+    expect(await wrong(deviceId, { ...own, deviceId: 'x2' })).toEqual([400, 'invalid-argument', 'entry.deviceId'])
+    expect(await wrong(deviceId, { ...own, feeds: gate })).toEqual([400, 'invalid-argument', 'entry.feeds'])
+    for (const id of [gate, 'dev_of_nobody']) {
+      expect(await wrong(id)).toEqual([403, 'change_not_allowed', undefined])
+      expect(await wrong(id, { ...own, deviceId: id })).toEqual([403, 'change_not_allowed', undefined])
+    }
+    expect(readFileSync(file, 'utf8')).toBe(before)
+    expect((await change(deviceId)).status).toBe(200)
+    expect(inFile()).not.toContain(deviceId)
+    expect(await wrong(deviceId)).toEqual([403, 'change_not_allowed', undefined])
+  })
+
+  it('gets by a change no setting that needs a code, if it came without one', async () => {
+    const reader = { deviceId: 'reader_9', driver: 'scanner', link: { tcp: '10.0.0.20:4009' } }
+    expect((await post('devices', { entry: reader })).status).toBe(200)
+    const { status, body } = await post('change', {
+      deviceId: 'reader_9',
+      entry: { ...reader, feeds: store.shop.devices.exit_gate, staffCards: true },
+    })
+    expect([status, body.code]).toEqual([403, 'setup_code_needed'])
+    expect(body.details.map((each: Json) => each.path)).toEqual(['entry.feeds', 'entry.staffCards'])
+    expect((await post('change', { deviceId: 'reader_9', entry: { ...reader, duplicateMs: 900 } })).status).toBe(200)
+    expect((await post('change', { deviceId: 'reader_9' })).status).toBe(200)
+  })
+
   it('waits for a restart if the file has other changes too', async () => {
     const whole = JSON.parse(readFileSync(file, 'utf8')) as Json
     whole.devices[0].pulseMs = 900
@@ -206,7 +249,13 @@ describe('the set-up of an agent', () => {
     const parts: Partial<SetupParts> = {
       platform,
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
-      configFile: { name: 'edge.json', check: added, add: () => (write(), added()) },
+      configFile: {
+        name: 'edge.json',
+        check: added,
+        add: () => (write(), added()),
+        entry: () => ENTRY,
+        replace: () => (write(), added()),
+      },
       link: {
         call: async () => ({ kind: 'answered', body: { deviceId: 'dev_1' } }),
         bind: async () => undefined,
@@ -231,6 +280,15 @@ describe('the set-up of an agent', () => {
     await platform.advance(1)
     expect(await setup.test('dev_1', 'siren')).toMatchObject({ code: 'test_not_allowed' })
     expect(commands).toEqual([{ kind: 'signal', signal: 'siren', seconds: 2 }])
+  })
+
+  it('ends the changes of a device 15 minutes after it was added', async () => {
+    const { setup, platform } = bench()
+    await setup.add({ entry: {}, registration })
+    await platform.advance(TEST_MS - 1)
+    expect(setup.change('dev_1', undefined)).toMatchObject({ ok: true })
+    await platform.advance(1)
+    expect(setup.change('dev_1', undefined)).toMatchObject({ code: 'change_not_allowed' })
   })
 
   it('offers and moves only outputs that the device has', async () => {

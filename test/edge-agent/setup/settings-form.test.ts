@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { DRIVER_NAMES } from '../../../device-drivers/registry.ts'
-import { DRIVER_LABELS, SETTING_LABELS } from '../../../edge-agent/pages/texts/setting-labels.ts'
+import { DRIVER_LABELS, SETTING_LABELS, VALUE_LABELS } from '../../../edge-agent/pages/texts/setting-labels.ts'
 import { settingFields } from '../../../edge-agent/setup/settings-form.ts'
 
 /** The fields that the set-up page shows for each driver. */
@@ -14,6 +14,14 @@ describe('the form of a device', () => {
     expect(Object.keys(SETTING_LABELS).toSorted()).toEqual([...paths].toSorted())
     for (const [driver, fields] of settingFields())
       expect([driver, new Set(fields.map(({ path }) => path)).size]).toEqual([driver, fields.length])
+  })
+
+  it('has a label for each chosen value that is no name of a standard or maker, and no others', () => {
+    const names = new Set(['CR', 'LF', 'CRLF', 'hex', 'base64', 'waveshare', 'keonn', 'impinj', 'pcscd', 'nfc-pcsc'])
+    const values = all.flatMap(({ choices }) => choices.filter((choice) => typeof choice === 'string'))
+    expect(Object.keys(VALUE_LABELS).toSorted()).toEqual(
+      [...new Set(values.filter((value) => !names.has(value)))].toSorted(),
+    )
   })
 
   it('takes kind, limits, choices, presets and necessity from the schema', () => {

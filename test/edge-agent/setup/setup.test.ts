@@ -291,7 +291,28 @@ describe('a relay board at an address', () => {
     })
     expect(board.log).toEqual([])
     await service.close()
-    expect(await findAtAddress(at)).toEqual({ fault: expect.stringContaining('nothing listens there') })
+    expect(await findAtAddress(at)).toEqual({
+      fault: expect.stringContaining('nothing listens there'),
+      cause: 'refused',
+    })
+  })
+})
+
+describe('a search at an address that finds nothing', () => {
+  it('says whether the name is unknown, or another kind of device answers', async () => {
+    const platform = realPlatform()
+    const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
+    // It answers each connection with bytes of another protocol, and closes it.
+    const service = await serveTcp({
+      port: 0,
+      async serve(link) {
+        await link.write(new TextEncoder().encode('SSH-2.0-OpenSSH_9.2\r\n'), new AbortController().signal)
+        await link.close()
+      },
+    })
+    expect(await findAtAddress(`127.0.0.1:${service.port}`)).toMatchObject({ cause: 'other_device' })
+    await service.close()
+    expect(await findAtAddress('no-such-host.invalid')).toMatchObject({ cause: 'unknown_name' })
   })
 })
 
@@ -308,6 +329,7 @@ describe('a UHF reader at an address', () => {
       await service.close()
       expect(await findAtAddress('127.84.1.1')).toEqual({
         fault: expect.stringMatching(/5084: nothing listens.*502: nothing/),
+        cause: 'refused',
       })
     },
   )
@@ -337,6 +359,7 @@ describe('a UHF reader at an address', () => {
     await service.close()
     expect(await findAtAddress(`127.0.0.1:${service.port}`)).toEqual({
       fault: expect.stringContaining('nothing listens there'),
+      cause: 'refused',
     })
   })
 })
@@ -381,6 +404,15 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
       await page.goto(`${served.url}/setup?lang=${lang}`)
       await page.locator(`[data-check="${STATION}"]`).click()
       await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
+      const searched = (text: string) => page.locator('[data-slot="search-status"]').filter({ hasText: text }).waitFor()
+      for (const [address, text] of [
+        ['10.0.0.7:99999', setup.noAddress],
+        ['127.0.0.1:1', setup.searchCauses.refused],
+      ] as const) {
+        await page.fill('#address', address)
+        await page.keyboard.press('Enter')
+        await searched(text)
+      }
       await page.fill('#address', `127.0.0.1:${service.port}`)
       await page.keyboard.press('Enter')
       const found = page.locator('[data-slot="search-entry"]')
@@ -459,4 +491,26 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
       await page.close()
     },
   )
+
+  // Once a device was changed, the agent must be restarted before it uses another new one, so this comes last.
+  it('changes and removes the device that it added', async () => {
+    const { setup } = textsOf('de')
+    const page = await chromium.browser.newPage({ locale: 'de-DE', viewport: { width: 390, height: 900 } })
+    await pairBrowser(page, served)
+    await page.goto(`${served.url}/setup`)
+    const inFile = () => readFileSync(join(folder, 'edge.json'), 'utf8')
+    const change = page.locator(`[data-change="dev_GOOD-en"]`)
+    await page.locator('details', { has: change }).locator('summary').first().click()
+    await change.locator('[data-path="siren.gpo"] input').fill('4')
+    expect(await violations(page)).toEqual([])
+    await change.getByRole('button', { name: setup.saveChange }).click()
+    await page.getByText(setup.changed(join(folder, 'edge.json'))).waitFor()
+    expect(inFile()).toContain('"gpo": 4')
+    await page.locator('details', { has: change }).locator('summary').first().click()
+    page.once('dialog', (dialog) => void dialog.accept())
+    await change.getByRole('button', { name: setup.remove }).click()
+    await change.waitFor({ state: 'detached' })
+    expect(inFile()).not.toContain(`"dev_GOOD-en"`)
+    await page.close()
+  })
 })

@@ -169,7 +169,7 @@ const PAYMENTS: readonly string[] = [
     purchase_id text NOT NULL REFERENCES purchase (purchase_id), payment_id text REFERENCES payment (payment_id),
     kind text NOT NULL, amount_cent bigint NOT NULL, currency text NOT NULL, lines text, reason text, state text NOT NULL,
     in_doubt bigint NOT NULL, attempts bigint NOT NULL, sent_ms bigint, due_ms bigint, provider_ref text,
-    outside text, notice_rank bigint, created_ms bigint NOT NULL, finished_ms bigint, counted text)`,
+    outside text, notice_rank bigint, created_ms bigint NOT NULL, finished_ms bigint, counted text, requested_by text)`,
   `CREATE INDEX refund_by_purchase ON refund (purchase_id)`,
   `CREATE INDEX refund_by_due ON refund (due_ms) WHERE due_ms IS NOT NULL`,
   `CREATE INDEX refund_by_payment ON refund (payment_id)`,

@@ -70,4 +70,6 @@ export interface RefundRow {
   counted: string | null
   created_ms: number
   finished_ms: number | null
+  /** User, API key or job that began the refund; null if it began before this column. */
+  requested_by: string | null
 }

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { ReportedDevice, REPORTED_DEVICES_LIMIT } from '../../../../policy/documents/agent-messages.ts'
+import {
+  ALARM_STATES_LIMIT,
+  AlarmStateReport,
+  ReportedDevice,
+  REPORTED_DEVICES_LIMIT,
+} from '../../../../policy/documents/agent-messages.ts'
 import { EARLIER_KEY_SETS_LIMIT, KeySetClaims } from '../../../../policy/documents/store-documents.ts'
 import { PictureHash, PICTURES_AT_ONCE } from '../../../../policy/documents/item-documents.ts'
 import { VersionNumber } from '../../../../policy/version.ts'
@@ -10,6 +15,7 @@ import { operation, type Call, type Services } from '../../../platform/operation
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
+import { handledAlarms } from '../../records/alarm-operations.ts'
 import { markResynced } from '../../leases/resync.ts'
 import { ownStore } from '../../../platform/stores/own-store.ts'
 import { endWaitForAgent } from '../../receipt-home/home-move.ts'
@@ -175,6 +181,11 @@ export const fetchSignedDocuments = operation({
       .max(PICTURES_AT_ONCE)
       .optional()
       .describe('Small pictures of products that the agent lacks: their SHA-256 from the item pages.'),
+    alarms: z
+      .array(z.string().max(128))
+      .max(ALARM_STATES_LIMIT)
+      .optional()
+      .describe('Alarms of its gates. The response says what people did about them.'),
     release: VersionNumber.optional().describe('Release that the agent runs; fetchAgents returns it.'),
     devices: z
       .strictObject({
@@ -200,6 +211,10 @@ export const fetchSignedDocuments = operation({
       .array(z.string())
       .optional()
       .describe('Requested small pictures: WebP, at most 4 KiB, base64url. Unknown ones are left out.'),
+    alarms: z
+      .array(AlarmStateReport)
+      .optional()
+      .describe('Requested alarms of its store that a person acknowledged or disposed of.'),
     commands: z.array(z.string()).optional().describe('cmd+jwt: commands that the agent has not answered yet.'),
     forked: z
       .literal(true)
@@ -207,7 +222,10 @@ export const fetchSignedDocuments = operation({
       .describe('Its ledger exists twice: each claim needs the cloud until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations, pictures, devices }) {
+  async run(
+    call,
+    { have, broker, cursor, address, ledgerSeq, release, resynced, revocations, pictures, devices, alarms },
+  ) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
@@ -251,10 +269,12 @@ export const fetchSignedDocuments = operation({
     const commands = await pendingCommands(call, caller.agentId)
     const newBroker = broker === undefined ? undefined : brokerDocument(caller.agentId, broker, call.services)
     const found = await picturesByHash(call.db, pictures ?? [])
+    const handled = await handledAlarms(call.db, store, alarms ?? [])
     return {
       success: true as const,
       documents,
       ...(found.length > 0 && { pictures: found }),
+      ...(handled.length > 0 && { alarms: handled }),
       ...(newBroker !== undefined && { broker: newBroker }),
       ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }),
       ...(commands.length > 0 && { commands }),

@@ -18,6 +18,7 @@ type Names = Record<
   | 'agentId'
   | 'sessionId'
   | 'purchaseId'
+  | 'boundId'
   | 'lineId'
   | 'boundLineId'
   | 'receipt'
@@ -338,6 +339,9 @@ const REQUESTS: readonly Row[] = [
   ['reuseTags', (of, own) => ({ storeId: own.storeId, tags: [{ tagUid: of.tagUid, ean: of.ean }] })],
   ['reuseTags', (of, own) => ({ storeId: own.storeId, tags: [{ tagId: of.tagId, ean: of.ean }] })],
   ['moveReceiptHome', (of, own) => ({ storeId: own.storeId, home: of.agentId })],
+  ['fetchAlarms', (of, own) => ({ storeId: own.storeId, eventId: of.eventId })],
+  ['fetchAlarms', (of, own) => ({ storeId: own.storeId, purchaseId: of.boundId })],
+  ['fetchDevices', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
   ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
   ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId })],
   ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId, format: 'ndjson' })],
@@ -691,6 +695,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     storeId,
     deviceId: gateId,
     reason: 'gate_alarm',
+    epc: bought,
   }
   await ok('reportProtectionEvents', { events: [alarm] })
   const { exceptions } = await ok('fetchExceptions', { storeId, kind: 'gate_alarm' })
@@ -745,6 +750,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     sessionId,
     purchaseId,
     lineId: items[0].itemLineId,
+    boundId,
     boundLineId: boundItems[0].itemLineId,
     receipt,
     refundId: refund.refundId,

@@ -75,6 +75,10 @@ onEveryDatabase('an alarm that an operator handled at the gate', (kind) => {
     expect(await dispositionOf(eventId)).toMatchObject({ disposition: 'phantom', operator_id: 'op-office' })
     await report(gate, [{ evidence: handled(eventId, 'unintentional', 'op-second'), atMs: nowMs() + 1 }])
     expect(await dispositionOf(eventId)).toMatchObject({ disposition: 'unintentional', operator_id: 'op-second' })
+    // What arrived late is in the history, in the order of time.
+    const { alarms } = await shop.ok('fetchAlarms', { storeId: shop.storeId, state: 'disposed' })
+    const { earlier } = alarms.find((each: Json) => each.eventId === eventId)
+    expect(earlier.map((each: Json) => each.disposition)).toEqual(['phantom', 'staff_error', 'real'])
   })
 
   it('never has a time in the future, so that the cloud can still replace it', async () => {

@@ -271,6 +271,14 @@ onEveryDatabase('startCheckout', (kind) => {
     const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1 }] })
     expect((await shop.cloud.call(key, 'fetchPurchase', { transactionId })).status).toBe(404)
     expect((await shop.cloud.call(key, 'fetchPurchase', { transactionId, sessionId })).status).toBe(200)
+    await shop.ok('completeTestCheckout', { transactionId })
+    await shop.ok('refundPayment', { purchaseId: transactionId, amount: 0.01 })
+    // Who paid money back concerns the merchant only.
+    const shown = (await shop.cloud.call(key, 'fetchPurchase', { transactionId, sessionId })).body
+    expect(shown.refunds).toHaveLength(1)
+    expect(shown.refunds[0]).not.toHaveProperty('requestedBy')
+    const { refunds } = await shop.ok('fetchPurchase', { transactionId })
+    expect(refunds).toMatchObject([{ requestedBy: expect.stringMatching(/^key_/) }])
   })
 
   it('supports the older forms over GET', async () => {

@@ -21,10 +21,11 @@ describe('pages of the cloud', () => {
     },
   )
 
-  it('lead from the bare host to the reference, and staff who are signed in to the console', async () => {
+  it('lead from the bare host to the console, whose sign-in page leads to the reference', async () => {
     const target = async (headers: Record<string, string>) =>
       (await cloud.cloud.app.request('/', { headers })).headers.get('location')
-    expect(await target({})).toBe('/docs')
+    expect(await target({})).toBe('/console')
+    expect(await (await get('/console')).text()).toContain('href="/docs"')
     expect(await target({ cookie: '__Host-untag_session=untag_us_x' })).toBe('/console')
   })
 

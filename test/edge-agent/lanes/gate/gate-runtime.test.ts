@@ -151,6 +151,25 @@ describe('a gate with a reader, through the whole agent', () => {
       disposition: 'staff_error',
       operatorId,
     })
+    // A cause from the console reaches the gate, and is replaced only by an operator who has seen it.
+    await store.drive(
+      store.shop.ok('disposeAlarm', { eventId: alarmId, disposition: 'phantom', operatorId: 'Gustav of the office' }),
+    )
+    const known = { step: 'phantom', by: 'Gustav of the office' }
+    await store.until('the cause', () => store.agent.gates.alarms.stateOf(alarmId)?.step === 'phantom')
+    expect(store.agent.gates.alarms.stateOf(alarmId)).toEqual(known)
+    expect(await handle({ step: 'real', seen: 'staff_error' })).toMatchObject({
+      status: 409,
+      body: { code: 'alarm_disposed', error: 'Gustav of the office recorded phantom meanwhile' },
+    })
+    expect((await handle({ step: 'real', seen: 'phantom' })).status).toBe(200)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    const { alarms } = await store.drive(
+      store.shop.ok('fetchAlarms', { storeId: store.shop.storeId, state: 'disposed' }),
+    )
+    expect(alarms).toMatchObject([
+      { disposition: 'real', earlier: [{ disposition: 'phantom' }, { disposition: 'staff_error' }] },
+    ])
   })
 
   it('alarms for a tag with an overlong name, and reports it and all later events', async () => {

@@ -1,16 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import { ALARMS_LIMIT, HandledAlarms } from '../../../../edge-agent/lanes/gate/handled-alarms.ts'
 import type { Journal } from '../../../../edge-agent/ledger/journal/journal.ts'
+import { ALARM_STATES_LIMIT } from '../../../../policy/documents/agent-messages.ts'
 import type { JournalBody } from '../../../../policy/journal.ts'
 import type { AlarmStep } from '../../../../policy/vocabulary.ts'
 
 function bench() {
   const rows: JournalBody[] = []
   const steps: string[] = []
+  let acked = 0
   let holdCommit: Promise<void> = Promise.resolve()
   const alarms = new HandledAlarms({
     ledger: {
-      journal: { append: (body: JournalBody) => rows.push(body) } as unknown as Journal,
+      journal: {
+        append: (body: JournalBody) => rows.push(body),
+        get acked() {
+          return acked
+        },
+      } as unknown as Journal,
       commits: {
         async durably(work) {
           const done = work()
@@ -24,7 +31,15 @@ function bench() {
     onHandled: (_deviceId, eventId, { step, by }) => steps.push(`${eventId} ${step} ${by}`),
   })
   const by = (step: AlarmStep, name = 'Anna') => ({ step, name, operatorId: `op_${name}` })
-  return { alarms, rows, steps, by, hold: (until: Promise<void>) => (holdCommit = until) }
+  return {
+    alarms,
+    rows,
+    steps,
+    by,
+    hold: (until: Promise<void>) => (holdCommit = until),
+    /** The cloud has all rows. */
+    acknowledge: () => (acked = rows.length),
+  }
 }
 
 describe('an alarm at the display of its gate', () => {
@@ -32,7 +47,10 @@ describe('an alarm at the display of its gate', () => {
     const { alarms, rows, steps, by } = bench()
     alarms.raised('gate', 'evt_1')
     expect(alarms.stateOf('evt_1')).toBeUndefined()
-    expect(await alarms.handle('gate', 'evt_1', by('acknowledged'))).toEqual({ step: 'acknowledged', by: 'Anna' })
+    expect(await alarms.handle('gate', 'evt_1', by('acknowledged'))).toEqual({
+      state: { step: 'acknowledged', by: 'Anna' },
+      isChanged: false,
+    })
     expect(rows).toEqual([
       {
         atMs: 1_000,
@@ -54,9 +72,15 @@ describe('an alarm at the display of its gate', () => {
     const { alarms, rows, by } = bench()
     alarms.raised('gate', 'evt_1')
     await alarms.handle('gate', 'evt_1', by('real'))
-    expect(await alarms.handle('gate', 'evt_1', by('acknowledged', 'Ben'))).toEqual({ step: 'real', by: 'Anna' })
-    expect(await alarms.handle('gate', 'evt_1', by('phantom', 'Ben'))).toEqual({ step: 'phantom', by: 'Ben' })
-    expect(await alarms.handle('gate', 'evt_1', by('phantom', 'Anna'))).toEqual({ step: 'phantom', by: 'Ben' })
+    expect(await alarms.handle('gate', 'evt_1', by('acknowledged', 'Ben'))).toMatchObject({
+      state: { step: 'real', by: 'Anna' },
+    })
+    expect(await alarms.handle('gate', 'evt_1', by('phantom', 'Ben'))).toMatchObject({
+      state: { step: 'phantom', by: 'Ben' },
+    })
+    expect(await alarms.handle('gate', 'evt_1', by('phantom', 'Anna'))).toMatchObject({
+      state: { step: 'phantom', by: 'Ben' },
+    })
     expect(rows).toHaveLength(2)
   })
 
@@ -67,7 +91,7 @@ describe('an alarm at the display of its gate', () => {
     hold(new Promise((resolve) => (release = resolve)))
     const both = [by('real'), by('acknowledged', 'Ben')].map((what) => alarms.handle('gate', 'evt_1', what))
     release()
-    expect(await Promise.all(both)).toEqual([1, 2].map(() => ({ step: 'real', by: 'Anna' })))
+    expect(await Promise.all(both)).toMatchObject([1, 2].map(() => ({ state: { step: 'real', by: 'Anna' } })))
   })
 
   it('is forgotten after many newer alarms', async () => {
@@ -75,5 +99,58 @@ describe('an alarm at the display of its gate', () => {
     for (let n = 0; n <= ALARMS_LIMIT; n++) alarms.raised('gate', `evt_${n}`)
     expect(await alarms.handle('gate', 'evt_0', by('real'))).toBeUndefined()
     expect(await alarms.handle('gate', 'evt_1', by('real'))).toBeDefined()
+  })
+
+  it('is not disposed of again by an operator who has not seen the disposition', async () => {
+    const { alarms, rows, by } = bench()
+    alarms.raised('gate', 'evt_1')
+    await alarms.handle('gate', 'evt_1', by('acknowledged'))
+    await alarms.handle('gate', 'evt_1', { ...by('real'), seen: 'none' })
+    const unseen = await alarms.handle('gate', 'evt_1', { ...by('phantom', 'Ben'), seen: 'none' })
+    expect(unseen).toEqual({ state: { step: 'real', by: 'Anna' }, isChanged: true })
+    expect(rows).toHaveLength(2)
+    const seen = await alarms.handle('gate', 'evt_1', { ...by('phantom', 'Ben'), seen: 'real' })
+    expect(seen).toEqual({ state: { step: 'phantom', by: 'Ben' }, isChanged: false })
+  })
+
+  it('has the disposition that the cloud reports, once the cloud has every row about it', async () => {
+    const { alarms, steps, by, acknowledge } = bench()
+    alarms.raised('gate', 'evt_1')
+    alarms.raised('gate', 'evt_2')
+    const report = [
+      { eventId: 'evt_1', step: 'unintentional', by: 'Gustav' },
+      { eventId: 'evt_of_another_agent', step: 'real', by: 'Gustav' },
+    ]
+    alarms.receive(alarms.request(), report)
+    alarms.receive(alarms.request(), report)
+    expect(alarms.stateOf('evt_1')).toEqual({ step: 'unintentional', by: 'Gustav' })
+    expect(steps).toEqual(['evt_1 unintentional Gustav'])
+    // The report in an answer that is on its way does not know what Anna does now.
+    const early = alarms.request()
+    await alarms.handle('gate', 'evt_1', { ...by('real'), seen: 'unintentional' })
+    alarms.receive(early, report)
+    expect(alarms.stateOf('evt_1')).toEqual({ step: 'real', by: 'Anna' })
+    expect([...alarms.request().keys()]).toEqual(['evt_2'])
+    acknowledge()
+    expect([...alarms.request().keys()]).toEqual(['evt_1', 'evt_2'])
+    // The order of the cloud counts.
+    alarms.receive(alarms.request(), report)
+    expect(alarms.stateOf('evt_1')).toEqual({ step: 'unintentional', by: 'Gustav' })
+  })
+
+  it('ignores a report of another form', () => {
+    const { alarms } = bench()
+    alarms.raised('gate', 'evt_1')
+    for (const answer of [undefined, 'x', [{ eventId: 'evt_1', step: 'eaten', by: 'Gustav' }]])
+      alarms.receive(alarms.request(), answer)
+    expect(alarms.stateOf('evt_1')).toBeUndefined()
+  })
+
+  it('asks the cloud about the last alarms only', () => {
+    const { alarms } = bench()
+    for (let n = 0; n < ALARMS_LIMIT; n++) alarms.raised('gate', `evt_${n}`)
+    const asked = [...alarms.request().keys()]
+    expect(asked).toHaveLength(ALARM_STATES_LIMIT)
+    expect(asked.at(-1)).toBe(`evt_${ALARMS_LIMIT - 1}`)
   })
 })

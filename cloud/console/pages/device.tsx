@@ -1,0 +1,120 @@
+import type { z } from 'zod'
+import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { iso } from '../../platform/operations/fields.ts'
+import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
+import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
+import { alarmHref } from '../components/alarm-card.tsx'
+import { Card, EmptyState, Pairs } from '../components/card.tsx'
+import { Live } from '../components/live.tsx'
+import { Timeline, type TimelineEntry } from '../components/table.tsx'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { DeviceHealth, DeviceUse, placeOf, type Device } from './agents.tsx'
+import { EVENTS, namesIn } from './purchase-history.ts'
+
+type Event = z.output<typeof fetchProtectionEvents.response>['events'][number]
+
+/** What the page shows. Without a device, the store has none with this id. */
+interface DeviceView {
+  readonly device: Device | undefined
+  /** Name of its agent. */
+  readonly agent: string | undefined
+  /** What it did, the latest first. */
+  readonly events: readonly TimelineEntry[]
+}
+
+const EVENTS_LIMIT = 30
+const SHOWN_MS = 7 * 24 * 3_600_000
+
+/** One device: its health with what to do, and what it did last. */
+export const devicePage = page<DeviceView>({
+  path: '/console/agents/:deviceId',
+  roles: rolesFrom('viewer'),
+  scope: 'store',
+  live: ['agents', 'protection'],
+  title: (texts) => texts.agents.device,
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const deviceId = at.params['deviceId'] ?? ''
+    const device = (await at.runIfAllowed(fetchDevices, { storeId, deviceId }))?.devices[0]
+    if (!device) return { device, agent: undefined, events: [] }
+    const { agents = [] } = (await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })) ?? {}
+    const since = iso(at.nowMs - SHOWN_MS)
+    const about = { storeId, deviceId, since, latest: true as const, limit: EVENTS_LIMIT }
+    const { events = [] } = (await at.runIfAllowed(fetchProtectionEvents, about)) ?? {}
+    const names = await namesIn(at, storeId)
+    return {
+      device,
+      agent: agents.find(({ agentId }) => agentId === device.agentId)?.name,
+      events: events.flatMap((event) => entryOf(at, event, names) ?? []),
+    }
+  },
+  view: (at) => (
+    <div class="stack wide">
+      {at.data.device === undefined ? (
+        <Card>
+          <EmptyState icon="device" title={at.texts.agents.notHere}>
+            {at.texts.agents.notHereText}
+          </EmptyState>
+        </Card>
+      ) : (
+        <Live at={at} id="device">
+          <State at={at} device={at.data.device} agent={at.data.agent} />
+          <Card title={at.texts.agents.latest}>
+            {at.data.events.length === 0 ? (
+              <EmptyState icon="device" title={at.texts.agents.nothingYet}>
+                {at.texts.agents.nothingYetText}
+              </EmptyState>
+            ) : (
+              <Timeline entries={at.data.events} formats={at.formats} />
+            )}
+          </Card>
+        </Live>
+      )}
+      <p>
+        <a class="button" href="/console/agents">
+          {at.texts.agents.backToDevices}
+        </a>
+      </p>
+    </div>
+  ),
+})
+
+function State({ at, device, agent }: { at: ViewContext; device: Device; agent: string | undefined }) {
+  const t = at.texts.agents
+  const { deviceId, deviceType, name, firmwareVersion } = device
+  const pairs = [
+    [t.health, <DeviceHealth at={at} device={device} />],
+    [t.use, <DeviceUse at={at} device={device} />],
+    [t.type, t.types[deviceType]],
+    [t.place, placeOf(at, device)],
+    [t.agent, agent],
+    [t.firmware, firmwareVersion],
+    [t.deviceId, deviceId],
+  ] as const
+  return (
+    <Card title={name ?? t.types[deviceType]}>
+      <Pairs pairs={pairs.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]))} />
+    </Card>
+  )
+}
+
+/** An event for people; undefined for requests and grants, which only precede the others. */
+function entryOf(at: PageContext, event: Event, names: ReadonlyMap<string, string>): TimelineEntry | undefined {
+  const kind = EVENTS[event.type]
+  if (!kind) return undefined
+  const { reason = '', operatorId = '', offline = false, eventId, alarm } = event
+  const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles
+  const isRaised = event.type === 'protection.exception.raised'
+  const cause = alarm && at.texts.alarms.causes[alarm.disposition]
+  const texts = [cause, names.get(operatorId), offline ? at.texts.purchases.offline : undefined]
+  const text = texts.filter((part) => part !== undefined).join(' · ')
+  return {
+    atMs: Date.parse(event.occurredAt),
+    title: (isRaised && titles[reason]) || at.texts.purchases.events[kind.title],
+    tone: kind.tone,
+    ...(text !== '' && { text }),
+    ...(GATE_ALARMS.has(reason) && at.opens('/console/alarms') && { href: alarmHref(eventId) }),
+  }
+}
