@@ -73,48 +73,31 @@ const writeOutcome = prepared(
       .where('redemption_id', '=', p.redemptionId),
 )
 
-const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
-  db
-    .insertInto('unit_right')
-    .values(rows)
-    .onConflict((c) =>
-      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
-        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
-        return {
-          purchase_id: excluded('purchase_id'),
-          state: excluded('state'),
-          nonce: excluded('nonce'),
-          device_id: excluded('device_id'),
-          until_ms: excluded('until_ms'),
-          redemption_id: excluded('redemption_id'),
-          outcome: excluded('outcome'),
-          failures: excluded('failures'),
-        }
-      }),
-    ),
-)
+const WRITTEN = [
+  'purchase_id',
+  'state',
+  'nonce',
+  'device_id',
+  'until_ms',
+  'redemption_id',
+  'outcome',
+  'failures',
+] as const satisfies readonly (keyof UnitRightRow)[]
 
-const upsertReturned = preparedInsert((db, rows: readonly UnitRightRow[]) =>
-  db
-    .insertInto('unit_right')
-    .values(rows)
-    .onConflict((c) =>
-      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
-        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
-        return {
-          purchase_id: excluded('purchase_id'),
-          state: excluded('state'),
-          nonce: excluded('nonce'),
-          device_id: excluded('device_id'),
-          until_ms: excluded('until_ms'),
-          redemption_id: excluded('redemption_id'),
-          outcome: excluded('outcome'),
-          failures: excluded('failures'),
-          returned_by: excluded('returned_by'),
-        }
-      }),
-    ),
-)
+/** Inserts rows of rights; of rights that exist, only these columns change. */
+const upsertOf = (columns: readonly (keyof UnitRightRow)[]) =>
+  preparedInsert((db, rows: readonly UnitRightRow[]) =>
+    db
+      .insertInto('unit_right')
+      .values(rows)
+      .onConflict((c) =>
+        c
+          .columns(['line_id', 'unit_no', 'right_class'])
+          .doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))),
+      ),
+  )
+const upsertAll = upsertOf(WRITTEN)
+const upsertReturned = upsertOf([...WRITTEN, 'returned_by'])
 
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
 export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
