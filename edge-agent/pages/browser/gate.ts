@@ -8,19 +8,77 @@ import {
   replaces,
   type GateTone,
   type GateView,
+  GATE_LINES,
+  handledText,
+  type GateLine,
 } from '../model/gate-view.ts'
 import type { LiveEvent, PageStatus, PageAlarmState } from '../model/wire.ts'
 import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
 import { openSound } from './sound.ts'
-import { openGateLines, type ChosenAlarm } from './gate-lines.ts'
 import { openHeader } from './header.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator, type Operator } from './operator.ts'
-import { readPageContext, type PageContext, showPicture, slot, write } from './elements.ts'
+import { readPageContext, type PageContext, showPicture, slot, write, newElement } from './elements.ts'
 import { after, now } from './platform.ts'
 import { SignIn } from './sign-in.ts'
 import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import { handleAlarm } from './api.ts'
+import { clockTime } from '../model/status-view.ts'
+import type { Texts } from '../texts/texts.ts'
+
+/** Text of an alarm's line. */
+interface ChosenAlarm {
+  alarmId: string
+  time: string
+  item: string
+}
+
+/** The list of the last decisions at a gate. */
+interface GateLines {
+  add(line: GateLine): void
+  setState(alarmId: string, state: PageAlarmState): void
+}
+
+/** Opens the list. `onHandle` is called when a person wants to handle an alarm. */
+function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => void): GateLines {
+  const lines = slot('lines')
+  lines.addEventListener('click', (event) => {
+    const line = event.target instanceof HTMLButtonElement ? event.target.closest('li') : null
+    const alarmId = line?.dataset['alarm']
+    if (!line || alarmId === undefined) return
+    const textOf = (tag: string) => line.querySelector(tag)?.textContent ?? ''
+    onHandle({ alarmId, time: textOf('time'), item: textOf('code') })
+  })
+
+  return {
+    add({ atMs, tone, text, item, alarmId }) {
+      const line = document.createElement('li')
+      line.dataset['tone'] = tone
+      const parts = [
+        newElement('time', clockTime(atMs, texts.language)),
+        newElement('span', text),
+        newElement('code', item),
+      ]
+      if (alarmId !== undefined) {
+        line.dataset['alarm'] = alarmId
+        const button = document.createElement('button')
+        button.type = 'button'
+        button.textContent = texts.gate.handle
+        parts.push(newElement('span', '', { className: 'handled' }), button)
+      }
+      line.append(...parts.flatMap((part) => [part, ' ']))
+      lines.prepend(line)
+      while (lines.childElementCount > GATE_LINES) lines.lastElementChild?.remove()
+      slot('no-lines').hidden = true
+    },
+    setState(alarmId, state) {
+      for (const line of lines.querySelectorAll<HTMLElement>('[data-alarm]')) {
+        const place = line.dataset['alarm'] === alarmId && line.querySelector('.handled')
+        if (place) place.textContent = handledText(state, texts)
+      }
+    },
+  }
+}
 
 interface AlarmDialogParts {
   context: PageContext
