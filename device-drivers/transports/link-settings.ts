@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { LinkFault, type ByteLink, type LinkFaultCode } from './byte-link.ts'
-import { openTcp, socketLink } from './socket-link.ts'
+import { connectSocket, openTcp } from './socket-link.ts'
 import { openTls } from './tls.ts'
-import { connect } from 'node:net'
 
 const INSTALL =
   'install the packages pcscd and libccid (apt install pcscd libccid) and start it (systemctl enable --now pcscd.socket)'
@@ -17,34 +16,13 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
  * Connects to the Unix socket of pcscd, the Linux daemon for smart-card and NFC readers. One connection serves one
  * client, which can use all readers. Rejects with a `LinkFault`.
  */
-function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> {
+async function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> {
+  if (process.platform !== 'linux') throw new LinkFault('unsupported', 'pcscd runs on Linux only; leave link.via out')
   const explain = (error: NodeJS.ErrnoException) => {
     const [code, text] = CODES[error.code ?? ''] ?? (['lost', `pcscd broke the connection (${error.message})`] as const)
     return new LinkFault(code, `${path}: ${text}`, { cause: error })
   }
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason as Error)
-    if (process.platform !== 'linux')
-      return reject(new LinkFault('unsupported', 'pcscd runs on Linux only; leave link.via out'))
-    const socket = connect({ path })
-    const finish = (act: () => void) => {
-      signal.removeEventListener('abort', onAbort)
-      socket.removeListener('error', onError)
-      socket.removeListener('connect', onConnect)
-      act()
-    }
-    const onAbort = () =>
-      finish(() => {
-        socket.on('error', () => {})
-        socket.destroy()
-        reject(new LinkFault('unreachable', `${path}: pcscd takes no connections`, { cause: signal.reason }))
-      })
-    const onError = (error: Error) => finish(() => reject(explain(error)))
-    const onConnect = () => finish(() => resolve(socketLink(socket, { address: path, explain })))
-    signal.addEventListener('abort', onAbort, { once: true })
-    socket.once('error', onError)
-    socket.once('connect', onConnect)
-  })
+  return connectSocket({ path }, signal, { address: path, noAnswer: 'pcscd takes no connections', explain })
 }
 
 const ADDRESS = /^(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/

@@ -1,4 +1,4 @@
-import { type Socket, connect } from 'node:net'
+import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { LinkFault, type ByteLink, type LinkFaultCode } from './byte-link.ts'
 
 /** Maximum unsent bytes. If more bytes wait, the link assumes that the device no longer reads. */
@@ -106,13 +106,15 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
 /** Idle time before the kernel sends TCP keepalive probes, ms. */
 export const KEEPALIVE_AFTER_MS = 5_000
 
+const NO_ANSWER = 'no answer; check cable, power and address'
+
 const CODES: Record<string, [LinkFaultCode, string]> = {
   ECONNREFUSED: ['refused', 'nothing listens there; check the port and that the device is on'],
   ENOTFOUND: ['missing', 'no such host name; use the device’s IP address'],
   EAI_AGAIN: ['missing', 'the host name cannot be looked up now; use the device’s IP address'],
   EHOSTUNREACH: ['unreachable', 'no route to the host; check cable, address and network mask'],
   ENETUNREACH: ['unreachable', 'no route to the network; check cable, address and network mask'],
-  ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
+  ETIMEDOUT: ['unreachable', NO_ANSWER],
 }
 
 /** Converts a socket error into a fault that names the fix. */
@@ -121,15 +123,24 @@ export function explainSocket(address: string, error: NodeJS.ErrnoException, oth
   return new LinkFault(code, `${address}: ${fix}`, { cause: error })
 }
 
-/**
- * Connects to a device or a serial device server (Moxa, ser2net in raw mode). TCP_NODELAY sends small frames at once.
- * Unread bytes fill the TCP window, which slows the peer down. Rejects with a `LinkFault`.
- */
-export function openTcp(host: string, port: number, signal: AbortSignal): Promise<ByteLink> {
-  const address = `${host}:${port}`
+interface ConnectOptions {
+  /** Name of the peer in the messages of faults. */
+  readonly address: string
+  /** Text of the fault if the peer does not answer until `signal`. */
+  readonly noAnswer: string
+  /** Converts a socket error into a fault, while the socket connects (`otherwise` is `unreachable`) and later (`lost`). */
+  explain(error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault
+}
+
+/** Connects a socket and makes its link. Rejects with a `LinkFault`. */
+export function connectSocket(
+  to: NetConnectOpts,
+  signal: AbortSignal,
+  { address, noAnswer, explain }: ConnectOptions,
+): Promise<ByteLink> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
-    const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_AFTER_MS })
+    const socket = connect(to)
     const finish = (act: () => void) => {
       signal.removeEventListener('abort', onAbort)
       socket.removeListener('error', onError)
@@ -140,13 +151,27 @@ export function openTcp(host: string, port: number, signal: AbortSignal): Promis
       finish(() => {
         socket.on('error', () => {})
         socket.destroy()
-        reject(new LinkFault('unreachable', `${address}: ${CODES['ETIMEDOUT']?.[1]}`, { cause: signal.reason }))
+        reject(new LinkFault('unreachable', `${address}: ${noAnswer}`, { cause: signal.reason }))
       })
-    const onError = (error: Error) => finish(() => reject(explainSocket(address, error, 'unreachable')))
-    const explain = (error: Error) => explainSocket(address, error, 'lost')
-    const onConnect = () => finish(() => resolve(socketLink(socket, { address, tcp: socket, explain })))
+    const onError = (error: Error) => finish(() => reject(explain(error, 'unreachable')))
+    const later = { address, explain: (error: Error) => explain(error, 'lost') }
+    const onConnect = () => finish(() => resolve(socketLink(socket, 'path' in to ? later : { ...later, tcp: socket })))
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)
     socket.once('connect', onConnect)
+  })
+}
+
+/**
+ * Connects to a device or a serial device server (Moxa, ser2net in raw mode). TCP_NODELAY sends small frames at once.
+ * Unread bytes fill the TCP window, which slows the peer down. Rejects with a `LinkFault`.
+ */
+export function openTcp(host: string, port: number, signal: AbortSignal): Promise<ByteLink> {
+  const address = `${host}:${port}`
+  const to = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_AFTER_MS }
+  return connectSocket(to, signal, {
+    address,
+    noAnswer: NO_ANSWER,
+    explain: (error, otherwise) => explainSocket(address, error, otherwise),
   })
 }

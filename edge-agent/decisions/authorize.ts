@@ -13,6 +13,7 @@ import { untrustedReason, isRestored } from '../trust/revocation/untrusted-ledge
 import type { TokenVoider } from './void-tokens.ts'
 import { type Outcomes, DecisionRecords, type RecordParts } from './outcomes.ts'
 import {
+  claimOf,
   itemInfoOf,
   NOTHING_RELEASED,
   assertOutcome,
@@ -297,38 +298,15 @@ export class Authorizer {
   async #claim({ redemptionId, context, grant, offline }: Redemption) {
     const { ledger, clock } = this.#parts
     const { deviceId, action, operatorId, identifiers: tag } = context.request
-    const {
-      source,
-      nonce,
-      candidates,
-      all,
-      exp,
-      receipt,
-      issuedS,
-      acknowledgedSeq,
-      isolated,
-      approval,
-      homeRequestId,
-    } = grant
     let event: ProtectionEvent | undefined
     const claimed: ClaimResult = await ledger.claim(
       {
+        ...claimOf(grant),
         redemptionId,
-        source,
-        nonce,
         rightClass: rightClassOf(action) ?? 'open',
-        candidates,
-        all,
-        exp,
         deviceId,
-        receipt,
-        issuedS,
-        reportedSeq: acknowledgedSeq,
-        isolated,
-        approval,
         operatorId,
-        ...(source !== 'override' && { tag }),
-        homeRequestId: homeRequestId,
+        ...(grant.source !== 'override' && { tag }),
         isStillValid: () => isStillValid(this.#parts, grant),
         nowMs: clock.now().nowMs,
       },

@@ -4,7 +4,7 @@ import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { assessItem } from './by-item.ts'
-import type { RequestContext } from './request.ts'
+import { claimOf, type RequestContext } from './request.ts'
 
 /**
  * Uses up the exit right of a paid tag that left through a gate. The purchase becomes UNLOADED when all its goods have
@@ -43,20 +43,13 @@ export function exitClaimer(
     if (!verdict) return 'later'
     if (!verdict.granted) return TEMPORARY.has(verdict.reason) ? 'later' : 'refused'
     if (!verdict.grant) return 'refused'
-    const { source, nonce, candidates, all, exp, receipt, issuedS, acknowledgedSeq } = verdict.grant
+    const { nonce, acknowledgedSeq } = verdict.grant
     tokenVoider.voidUnlessUsedSoon(nonce)
     const claimed = await ledger.claimAndConfirm({
+      ...claimOf(verdict.grant),
       redemptionId: newId('rdm', platform),
-      source,
-      nonce,
       rightClass: 'exit',
-      candidates,
-      all,
-      exp,
       deviceId,
-      receipt,
-      issuedS,
-      reportedSeq: acknowledgedSeq,
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'

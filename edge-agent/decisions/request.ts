@@ -105,6 +105,13 @@ export interface Grant {
   unknownFacts?: readonly ItemFactName[]
 }
 
+/** What the ledger needs of a grant, to claim its rights. */
+export function claimOf(grant: Grant) {
+  const { source, nonce, candidates, all, exp, receipt, issuedS, acknowledgedSeq: reportedSeq } = grant
+  const { isolated, approval, homeRequestId } = grant
+  return { source, nonce, candidates, all, exp, receipt, issuedS, reportedSeq, isolated, approval, homeRequestId }
+}
+
 /** Facts about the item for the answer. */
 export interface ItemInfo {
   itemStatus?: ItemStatus

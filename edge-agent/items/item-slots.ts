@@ -5,7 +5,7 @@ export interface PackedItem {
    * in cents + 1, or 0 if the price is unknown. The number is never 0.
    */
   readonly info: number
-  /** Number of the item's label (item-labels.ts), from 1; 0 if the label is unknown. */
+  /** Number of the item's label, from 1; 0 if the label is unknown. */
   readonly label: number
 }
 

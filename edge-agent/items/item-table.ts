@@ -2,7 +2,7 @@ import { RECALLED } from '../../policy/item-status.ts'
 import { ITEM_STATUSES, type ItemStatus, type ProtectionTechnology } from '../../policy/vocabulary.ts'
 import { ItemSlots, type PackedItem, type SlotKey } from './item-slots.ts'
 
-/** Attributes that many items share. The agent stores each distinct combination once (item-labels.ts). */
+/** Attributes that many items share. The agent stores each distinct combination once. */
 export interface ItemLabel {
   /** Empty if the item has no category. */
   readonly category: string

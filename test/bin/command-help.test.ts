@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../bin/command-table.ts'
-import { COMMAND_GROUPS } from '../../bin/command-help.ts'
+import { COMMAND_GROUPS } from '../../bin/main.ts'
 import { readOptions } from '../../host/options.ts'
 import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
 import { runCommand } from '../support/commands.ts'

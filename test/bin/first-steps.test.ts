@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { answerText } from '../../bin/commands/api.ts'
 import { readOptions } from '../../host/options.ts'
-import { API_OPTIONS } from '../../host/settings.ts'
+import { API_OPTIONS } from '../../host/settings/tools.ts'
 import { runCommand } from '../support/commands.ts'
 import { temporaryFolder } from '../support/databases.ts'
 

@@ -33,7 +33,13 @@ const insert = prepared((db, p: NewRedemption) =>
     .onConflict((c) => c.columns(['nonce', 'step', 'redemption_id']).doNothing())
     .returning('step'),
 )
-const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
+/** All redemptions of the units of these lines. */
+export const redemptionsOfLines = preparedForMany((db, lineIds) =>
+  db.selectFrom('redemption').selectAll().where('line_id', 'in', lineIds),
+)
+
+/** All redemptions of a unit's right. */
+export const redemptionsOfUnit = prepared((db, p: UnitKey) =>
   db
     .selectFrom('redemption')
     .selectAll()
@@ -41,15 +47,6 @@ const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: st
     .where('unit_no', '=', p.unitNo)
     .where('right_class', '=', p.rightClass),
 )
-/** All redemptions of the units of these lines. */
-export const redemptionsOfLines = preparedForMany((db, lineIds) =>
-  db.selectFrom('redemption').selectAll().where('line_id', 'in', lineIds),
-)
-
-/** All redemptions of a unit's right. */
-export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
-  return ofUnit(db, { lineId, unitNo, rightClass })
-}
 
 /** Unused authorizations of a unit, except voided ones, which no agent will use. */
 const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
@@ -84,12 +81,10 @@ export async function addRedemption(db: Db, redemption: NewRedemption): Promise<
   return (await insert(db, redemption)).length > 0
 }
 
-const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
-
 /** Adds redemptions that must not exist yet. */
-export async function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
-  await insertAll(db, rows)
-}
+export const addRedemptions = preparedInsert((db, rows: readonly RedemptionRow[]) =>
+  db.insertInto('redemption').values(rows),
+)
 
 /** Redemptions with this id in this tenant, one per step. */
 export const findRedemptions = preparedRows((db, tenant: string, redemptionId: string) =>

@@ -34,14 +34,6 @@ const TRIES_BEFORE_STAFF = 2
 /** Time for which a lease continues after its token expires, ms: the maximum clock error of a device. */
 export const LEASE_GUARD_MS = 60_000
 
-const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
-  db
-    .selectFrom('unit_right')
-    .selectAll()
-    .where('line_id', '=', p.lineId)
-    .where('unit_no', '=', p.unitNo)
-    .where('right_class', '=', p.rightClass),
-)
 const ofWholePurchase = prepared((db, p: { purchaseId: string }) =>
   db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId),
 )
@@ -73,58 +65,46 @@ const writeOutcome = prepared(
       .where('redemption_id', '=', p.redemptionId),
 )
 
-const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
-  db
-    .insertInto('unit_right')
-    .values(rows)
-    .onConflict((c) =>
-      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
-        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
-        return {
-          purchase_id: excluded('purchase_id'),
-          state: excluded('state'),
-          nonce: excluded('nonce'),
-          device_id: excluded('device_id'),
-          until_ms: excluded('until_ms'),
-          redemption_id: excluded('redemption_id'),
-          outcome: excluded('outcome'),
-          failures: excluded('failures'),
-        }
-      }),
-    ),
-)
+const WRITTEN = [
+  'purchase_id',
+  'state',
+  'nonce',
+  'device_id',
+  'until_ms',
+  'redemption_id',
+  'outcome',
+  'failures',
+] as const satisfies readonly (keyof UnitRightRow)[]
 
-const upsertReturned = preparedInsert((db, rows: readonly UnitRightRow[]) =>
-  db
-    .insertInto('unit_right')
-    .values(rows)
-    .onConflict((c) =>
-      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
-        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
-        return {
-          purchase_id: excluded('purchase_id'),
-          state: excluded('state'),
-          nonce: excluded('nonce'),
-          device_id: excluded('device_id'),
-          until_ms: excluded('until_ms'),
-          redemption_id: excluded('redemption_id'),
-          outcome: excluded('outcome'),
-          failures: excluded('failures'),
-          returned_by: excluded('returned_by'),
-        }
-      }),
-    ),
-)
+/** Inserts rows of rights; of rights that exist, only these columns change. */
+const upsertOf = (columns: readonly (keyof UnitRightRow)[]) =>
+  preparedInsert((db, rows: readonly UnitRightRow[]) =>
+    db
+      .insertInto('unit_right')
+      .values(rows)
+      .onConflict((c) =>
+        c
+          .columns(['line_id', 'unit_no', 'right_class'])
+          .doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))),
+      ),
+  )
 
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
-export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
-  await upsertAll(db, rows)
-}
+export const writeRights = upsertOf(WRITTEN)
+const upsertReturned = upsertOf([...WRITTEN, 'returned_by'])
+
+const rightsOfUnit = prepared((db, p: UnitKey) =>
+  db
+    .selectFrom('unit_right')
+    .selectAll()
+    .where('line_id', '=', p.lineId)
+    .where('unit_no', '=', p.unitNo)
+    .where('right_class', '=', p.rightClass),
+)
 
 /** Right of a unit; undefined before its first lease or use. */
-export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {
-  const [row] = await one(db, { lineId, unitNo, rightClass })
-  return row
+export async function findRight(db: Db, key: UnitKey): Promise<UnitRightRow | undefined> {
+  return (await rightsOfUnit(db, key))[0]
 }
 
 /** Rights of one class of a purchase's units. */
@@ -233,7 +213,7 @@ export async function leaseRights(
   lease: Lease,
 ): Promise<void> {
   const rows = units.map(({ key, tries }) => rowOf(key, undefined, leasedRow(lease, tries)))
-  for (const chunk of insertChunks(rows)) await upsertAll(db, chunk)
+  for (const chunk of insertChunks(rows)) await writeRights(db, chunk)
 }
 
 /** Leases the right to an authorization until `lease.untilMs`. */

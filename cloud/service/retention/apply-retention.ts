@@ -14,21 +14,17 @@ import {
   orderCustomers,
   purchaseCustomers,
 } from './customer-links.ts'
-import { BATCH, type RetentionRule, deleteFound, type RetentionScope } from './rule.ts'
+import { BATCH, type RetentionRule, deleteFound, type RetentionScope, oldRows, rule } from './rule.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 
 /** Rules for what the tax law makes merchants keep. */
 
 /** Purchases with everything that belongs to them. A purchase stays while money is still on its way. */
-const oldPurchases: RetentionRule = {
-  kind: 'purchases',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      async (db) => (await purchasesBefore(db, beforeMs)).map((row) => row.purchase_id),
-      deletePurchases,
-    ),
-}
+const oldPurchases = rule(
+  'purchases',
+  async (db, beforeMs) => (await purchasesBefore(db, beforeMs)).map((row) => row.purchase_id),
+  deletePurchases,
+)
 
 function purchasesBefore(db: Db, beforeMs: number) {
   const movesMoney = (table: 'payment' | 'refund') =>
@@ -66,62 +62,54 @@ async function deleteAuthorizations(db: Db, nonces: readonly string[]): Promise<
 }
 
 /** Pick-up orders. An order stays while it can still expire. */
-const oldOrders: RetentionRule = {
-  kind: 'purchases',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('pickup_order')
-          .select('order_id')
-          .where('order_id', '<', firstIdAt('ord', beforeMs))
-          .where('created_ms', '<', beforeMs)
-          .where('expires_ms', 'is', null)
-          .orderBy('order_id')
-          .limit(BATCH)
-          .execute(),
-      async (db, rows) => {
-        const ids = rows.map((row) => row.order_id)
-        for (const table of ['pickup_order_item', 'pickup_order_line', 'pickup_order'] as const)
-          await db.deleteFrom(table).where('order_id', 'in', ids).execute()
-      },
-    ),
-}
+const oldOrders = rule(
+  'purchases',
+  (db, beforeMs) =>
+    db
+      .selectFrom('pickup_order')
+      .select('order_id')
+      .where('order_id', '<', firstIdAt('ord', beforeMs))
+      .where('created_ms', '<', beforeMs)
+      .where('expires_ms', 'is', null)
+      .orderBy('order_id')
+      .limit(BATCH)
+      .execute(),
+  async (db, rows) => {
+    const ids = rows.map((row) => row.order_id)
+    for (const table of ['pickup_order_item', 'pickup_order_line', 'pickup_order'] as const)
+      await db.deleteFrom(table).where('order_id', 'in', ids).execute()
+  },
+)
 
 /** Day closings. The latest closing of a store stays, because the next one continues its number and day. */
-const oldClosings: RetentionRule = {
-  kind: 'closings',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('store_closing as c')
-          .select(['store_id', 'number'])
-          .where('closed_ms', '<', beforeMs)
-          .where(({ eb, selectFrom }) =>
-            eb(
-              'number',
-              '<',
-              selectFrom('store_closing as last')
-                .select((e) => e.fn.max('last.number').as('number'))
-                .whereRef('last.store_id', '=', 'c.store_id'),
-            ),
-          )
-          .orderBy('number')
-          .limit(BATCH)
-          .execute(),
-      async (db, rows) => {
-        for (const row of rows)
-          await db
-            .deleteFrom('store_closing')
-            .where('store_id', '=', row.store_id)
-            .where('number', '=', row.number)
-            .execute()
-      },
-    ),
-}
+const oldClosings = rule(
+  'closings',
+  (db, beforeMs) =>
+    db
+      .selectFrom('store_closing as c')
+      .select(['store_id', 'number'])
+      .where('closed_ms', '<', beforeMs)
+      .where(({ eb, selectFrom }) =>
+        eb(
+          'number',
+          '<',
+          selectFrom('store_closing as last')
+            .select((e) => e.fn.max('last.number').as('number'))
+            .whereRef('last.store_id', '=', 'c.store_id'),
+        ),
+      )
+      .orderBy('number')
+      .limit(BATCH)
+      .execute(),
+  async (db, rows) => {
+    for (const row of rows)
+      await db
+        .deleteFrom('store_closing')
+        .where('store_id', '=', row.store_id)
+        .where('number', '=', row.number)
+        .execute()
+  },
+)
 
 /** Rules for records of releases, alarms and items. They name operators. */
 
@@ -233,79 +221,52 @@ function deleteJournal(scope: RetentionScope, ledgerId: string, beforeMs: number
 }
 
 /** Authorizations that belong to no purchase, such as releases by staff. Others end with their purchase. */
-const oldAuthorizations: RetentionRule = {
-  kind: 'protection',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      async (db) => {
-        const rows = await db
-          .selectFrom('protection_authorization')
-          .select('nonce')
-          .where('purchase_id', 'is', null)
-          .where('iat', '<', Math.floor(beforeMs / 1_000))
-          .orderBy('iat')
-          .limit(BATCH)
-          .execute()
-        return rows.map((row) => row.nonce)
-      },
-      deleteAuthorizations,
-    ),
-}
+const oldAuthorizations = rule(
+  'protection',
+  async (db, beforeMs) => {
+    const rows = await db
+      .selectFrom('protection_authorization')
+      .select('nonce')
+      .where('purchase_id', 'is', null)
+      .where('iat', '<', Math.floor(beforeMs / 1_000))
+      .orderBy('iat')
+      .limit(BATCH)
+      .execute()
+    return rows.map((row) => row.nonce)
+  },
+  deleteAuthorizations,
+)
 
 /** Exceptions that staff have acknowledged. Open exceptions stay. */
-const oldExceptions: RetentionRule = {
-  kind: 'protection',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('protection_exception')
-          .select('exception_id')
-          .where('exception_id', '<', firstIdAt('exc', beforeMs))
-          .where('acknowledged_ms', '<', beforeMs)
-          .orderBy('exception_id')
-          .limit(BATCH)
-          .execute(),
-      (db: Db, rows) =>
-        db
-          .deleteFrom('protection_exception')
-          .where(
-            'exception_id',
-            'in',
-            rows.map((row) => row.exception_id),
-          )
-          .execute(),
-    ),
-}
+const oldExceptions = oldRows('protection', {
+  table: 'protection_exception',
+  id: 'exception_id',
+  prefix: 'exc',
+  time: 'acknowledged_ms',
+})
 
 /** Names of removed operators. The rows stay, so that their numbers stay refused. */
-const removedOperators: RetentionRule = {
-  kind: 'protection',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('operator')
-          .select('operator_id')
-          .where('removed_ms', '<', beforeMs)
-          .where('name', '<>', '')
-          .limit(BATCH)
-          .execute(),
-      (db, rows) =>
-        db
-          .updateTable('operator')
-          .set({ name: '', verifiers: '{}', sealed: null })
-          .where(
-            'operator_id',
-            'in',
-            rows.map((row) => row.operator_id),
-          )
-          .execute(),
-    ),
-}
+const removedOperators = rule(
+  'protection',
+  (db, beforeMs) =>
+    db
+      .selectFrom('operator')
+      .select('operator_id')
+      .where('removed_ms', '<', beforeMs)
+      .where('name', '<>', '')
+      .limit(BATCH)
+      .execute(),
+  (db, rows) =>
+    db
+      .updateTable('operator')
+      .set({ name: '', verifiers: '{}', sealed: null })
+      .where(
+        'operator_id',
+        'in',
+        rows.map((row) => row.operator_id),
+      )
+      .execute(),
+)
 
 /** Batches of one rule in one run. The next run continues, so a run stays short. */
 const BATCHES_PER_RUN = 50

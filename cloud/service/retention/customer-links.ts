@@ -4,7 +4,7 @@ import { eraseMembership } from '../../sales/customers/personal-loyalty.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { deleteSubscription } from '../../shop/push/subscriptions.ts'
-import { BATCH, deleteFound, type RetentionRule } from './rule.ts'
+import { BATCH, type RetentionRule, oldRows, rule } from './rule.ts'
 
 /** Rules for data that names customers. Bookkeeping stays, without the customer. */
 
@@ -64,31 +64,12 @@ export const purchaseCustomers = pseudonymize('purchase')
 export const orderCustomers = pseudonymize('pickup_order')
 
 /** Shopping sessions. Purchases do not need them. */
-export const oldSessions: RetentionRule = {
-  kind: 'customers',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('shopping_session')
-          .select('session_id')
-          .where('session_id', '<', firstIdAt('ses', beforeMs))
-          .where('created_ms', '<', beforeMs)
-          .orderBy('session_id')
-          .limit(BATCH)
-          .execute(),
-      (db, rows) =>
-        db
-          .deleteFrom('shopping_session')
-          .where(
-            'session_id',
-            'in',
-            rows.map((row) => row.session_id),
-          )
-          .execute(),
-    ),
-}
+export const oldSessions = oldRows('customers', {
+  table: 'shopping_session',
+  id: 'session_id',
+  prefix: 'ses',
+  time: 'created_ms',
+})
 
 /** Members that one run looks at. The next run continues after them. */
 const MEMBERS_PER_RUN = 1_000
@@ -153,81 +134,45 @@ function membersAfter(
 }
 
 /** Follows. The reports count the end of a follow as an unfollow. */
-export const oldFollows: RetentionRule = {
-  kind: 'customers',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) => db.selectFrom('follower').selectAll().where('since_ms', '<', beforeMs).limit(BATCH).execute(),
-      async (db, rows) => {
-        for (const row of rows) await unfollow({ db, nowMs: scope.nowMs }, row, row.user_id)
-      },
-    ),
-}
+export const oldFollows = rule(
+  'customers',
+  (db, beforeMs) => db.selectFrom('follower').selectAll().where('since_ms', '<', beforeMs).limit(BATCH).execute(),
+  async (db, rows, scope) => {
+    for (const row of rows) await unfollow({ db, nowMs: scope.nowMs }, row, row.user_id)
+  },
+)
 
 /** Favourite offers of customers. */
-export const oldFavorites: RetentionRule = {
-  kind: 'customers',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) => db.selectFrom('offer_favorite').selectAll().where('since_ms', '<', beforeMs).limit(BATCH).execute(),
-      async (db, rows) => {
-        for (const { store_id, offer_id, user_id } of rows)
-          await db
-            .deleteFrom('offer_favorite')
-            .where('store_id', '=', store_id)
-            .where('offer_id', '=', offer_id)
-            .where('user_id', '=', user_id)
-            .execute()
-      },
-    ),
-}
+export const oldFavorites = rule(
+  'customers',
+  (db, beforeMs) => db.selectFrom('offer_favorite').selectAll().where('since_ms', '<', beforeMs).limit(BATCH).execute(),
+  async (db, rows) => {
+    for (const { store_id, offer_id, user_id } of rows)
+      await db
+        .deleteFrom('offer_favorite')
+        .where('store_id', '=', store_id)
+        .where('offer_id', '=', offer_id)
+        .where('user_id', '=', user_id)
+        .execute()
+  },
+)
 
 /** Push subscriptions that no app has registered again. */
-export const oldSubscriptions: RetentionRule = {
-  kind: 'push',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('push_subscription')
-          .select('subscription_id')
-          .where('subscription_id', '<', firstIdAt('psu', beforeMs))
-          .where('updated_ms', '<', beforeMs)
-          .orderBy('subscription_id')
-          .limit(BATCH)
-          .execute(),
-      async (db, rows) => {
-        for (const row of rows) await deleteSubscription(db, row.subscription_id)
-      },
-    ),
-}
+export const oldSubscriptions = rule(
+  'push',
+  (db, beforeMs) =>
+    db
+      .selectFrom('push_subscription')
+      .select('subscription_id')
+      .where('subscription_id', '<', firstIdAt('psu', beforeMs))
+      .where('updated_ms', '<', beforeMs)
+      .orderBy('subscription_id')
+      .limit(BATCH)
+      .execute(),
+  async (db, rows) => {
+    for (const row of rows) await deleteSubscription(db, row.subscription_id)
+  },
+)
 
 /** Completed erasures. No backup that is kept can lack them. */
-export const oldErasures: RetentionRule = {
-  kind: 'backups',
-  deleteSome: (scope, beforeMs) =>
-    deleteFound(
-      scope,
-      (db) =>
-        db
-          .selectFrom('erasure')
-          .select('erasure_id')
-          .where('erasure_id', '<', firstIdAt('era', beforeMs))
-          .where('done_ms', '<', beforeMs)
-          .orderBy('erasure_id')
-          .limit(BATCH)
-          .execute(),
-      (db, rows) =>
-        db
-          .deleteFrom('erasure')
-          .where(
-            'erasure_id',
-            'in',
-            rows.map((row) => row.erasure_id),
-          )
-          .execute(),
-    ),
-}
+export const oldErasures = oldRows('backups', { table: 'erasure', id: 'erasure_id', prefix: 'era', time: 'done_ms' })

@@ -1,6 +1,8 @@
 import type { Platform } from '../../../policy/platform.ts'
 import type { KeptKind } from '../../platform/foundation/keep-days.ts'
+import { firstIdAt } from '../../../policy/ids.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
+import type { Schema } from '../../platform/persistence/schema.ts'
 
 /** Maximum number of rows that one transaction of a rule deletes or changes. */
 export const BATCH = 200
@@ -31,4 +33,46 @@ export async function deleteFound<T>(
   const found = await find(database.reads)
   if (found.length > 0) await database.write((db) => remove(db, found))
   return found.length
+}
+
+/** Rule that finds the oldest rows, at most `BATCH`, and removes them in one transaction. */
+export function rule<T>(
+  kind: KeptKind,
+  find: (db: Db, beforeMs: number) => Promise<readonly T[]>,
+  remove: (db: Db, found: readonly T[], scope: RetentionScope) => Promise<unknown>,
+): RetentionRule {
+  return {
+    kind,
+    deleteSome: (scope, beforeMs) =>
+      deleteFound(
+        scope,
+        (db) => find(db, beforeMs),
+        (db, found) => remove(db, found, scope),
+      ),
+  }
+}
+
+/** Rule for a table whose ids begin with the time of their row. `time`: column that must be before the limit, too. */
+export function oldRows<T extends keyof Schema>(
+  kind: KeptKind,
+  of: { table: T; id: keyof Schema[T]; prefix: string; time: keyof Schema[T] },
+): RetentionRule {
+  // Kysely cannot type queries on a table that is a parameter: `erasure` stands for any table.
+  const { table, id, time } = of as unknown as { table: 'erasure'; id: 'erasure_id'; time: 'done_ms' }
+  return rule(
+    kind,
+    (db, beforeMs) =>
+      db
+        .selectFrom(table)
+        .select(id)
+        .where(id, '<', firstIdAt(of.prefix, beforeMs))
+        .where(time, '<', beforeMs)
+        .orderBy(id)
+        .limit(BATCH)
+        .execute(),
+    (db, rows) => {
+      const ids = rows.map((row) => row[id])
+      return db.deleteFrom(table).where(id, 'in', ids).execute()
+    },
+  )
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { BrokerConnection } from '../../../../cloud/service/messaging/broker-connection.ts'
 import { ANNOUNCE_MS, CloudMembers } from '../../../../cloud/service/messaging/outside-broker.ts'
-import { BrokerProbe } from '../../../../cloud/service/messaging/probe-broker.ts'
+import { BrokerProbe } from '../../../../cloud/service/messaging/outside-broker.ts'
 import { parseCloudTopic } from '../../../../policy/mqtt-topics.ts'
 
 const STORES = Array.from({ length: 300 }, (_, i) => `st_${i}`)
