@@ -7,6 +7,7 @@ import type { Log } from '../log.ts'
 import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { Pictures } from './pictures.ts'
+import { NO_TILL_TAGS, withReport, type TillTags } from './till-tags.ts'
 
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
@@ -211,37 +212,11 @@ type ItemListener = (entries: readonly ItemEntry[]) => void
 /** `rollback`: the page belongs to an earlier epoch. */
 type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
-/** Status of a tag by a report of a till, and the position of the items that contains it; `ver` null: not known yet. */
-export interface TillTag {
-  readonly status: ItemStatus
-  readonly epoch: number
-  readonly ver: number | null
-}
-
 function* namesOf(keys: Iterable<string>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
   for (const key of keys) {
     const kind = KINDS.find((each) => LETTERS[each] === key[0])
     if (kind) yield { kind, name: key.slice(1) }
   }
-}
-
-/** What tills reported of tags, by their key. */
-export interface TillTags {
-  tag(key: string): TillTag | undefined
-  /** Keys of the tags that a till gave one of these statuses. */
-  in(statuses: ReadonlySet<ItemStatus>): readonly string[]
-}
-
-const NO_TILL_TAGS: TillTags = { tag: () => undefined, in: () => [] }
-
-/**
- * A report of a till changes only what the till can know: goods that were for sale are paid, and goods that were sold
- * came back. Goods that must stay for another reason stay.
- */
-function withReport(item: KnownItem, status: ItemStatus): KnownItem {
-  if (status === 'paid') return item.status === 'sellable' ? { ...item, status, paying: false } : item
-  const isSold = item.status === 'paid' || item.status === 'picked_up'
-  return isSold || item.status === 'sellable' ? { ...item, status, paying: false } : item
 }
 
 interface ReplicaParts {
