@@ -22,6 +22,7 @@ import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { ReleaseNotices } from './peers/release-notices.ts'
+import { TillNotices } from './peers/till-notices.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
 import { Setup } from './setup/setup.ts'
@@ -73,6 +74,7 @@ export class Agent {
   readonly operators: Operators
   /** What tills report. */
   readonly sales: TillSales
+  readonly tillNotices: TillNotices
   readonly link: CloudConnection
   readonly home: Home
   /** Release notices between the agents of the store. */
@@ -108,11 +110,6 @@ export class Agent {
     this.trust = trust
     this.items = items
     this.operators = this.#openOperators()
-    this.sales = new TillSales({
-      ...this.#base,
-      policy: () => this.trust.policy?.policy,
-      onChanged: () => this.#changed(),
-    })
     this.#devices = this.#openDevices()
     this.config = Object.defineProperty({ ...parts.config }, 'devices', { get: () => this.#devices.entries })
     this.#cloud = this.#openCloud()
@@ -121,6 +118,16 @@ export class Agent {
     this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
+    const onChanged = () => this.#changed()
+    this.tillNotices = new TillNotices({ ...this.#base, signer: this.#cloud.key.signer, onChanged })
+    this.sales = new TillSales({
+      ...this.#base,
+      policy: () => this.trust.policy?.policy,
+      onChanged: () => {
+        this.tillNotices.send()
+        onChanged()
+      },
+    })
     const authorizeParts = this.#authorizeParts()
     this.gates = this.#openGates(authorizeParts)
     this.lanes = this.#openLanes(new Authorizer(authorizeParts))
@@ -165,6 +172,7 @@ export class Agent {
     this.#stopHousekeeping = startHousekeeping({ ledger, clock, trust, timers: platform.timers, log, onRun })
     link.start()
     home.start()
+    this.tillNotices.send()
   }
 
   readonly stop = async (): Promise<void> => {
@@ -173,6 +181,7 @@ export class Agent {
     this.#stopHousekeeping()
     this.#cloud.tokenVoider.stop()
     this.notices.stop()
+    this.tillNotices.stop()
     this.feed.close()
     this.lanes.stop()
     // Devices stop first, because switching outputs off must not wait for the network.

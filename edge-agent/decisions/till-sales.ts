@@ -242,6 +242,7 @@ export class TillSales {
     const items = tags.flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
     // A receipt that the cloud signed for this sale has the same identity.
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     ledger.till.saveSale({ answer, ...empty, ...known, saleKey, state: 'void', seq })

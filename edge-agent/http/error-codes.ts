@@ -20,6 +20,7 @@ export const AGENT_ERRORS = {
   operator_required: { status: 403, fix: 'Let an operator sign in at the device, or send X-Untag-Operator.' },
   not_home: { status: 403, fix: 'Wait until both agents have the newest policy.' },
   notice_not_genuine: { status: 403, fix: 'Wait until both agents have the newest policy.' },
+  sales_refused: { status: 403, fix: 'Wait until both agents have the newest policy.' },
   release_refused: { status: 403, fix: 'Call staff: the gates may alarm for these goods.' },
   setup_code_wrong: { status: 403, fix: 'Compare the code with the console of the manager, or ask for a new one.' },
   setup_code_used: { status: 403, fix: 'Ask a manager for a new set-up code. Each code registers one device.' },

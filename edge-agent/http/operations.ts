@@ -371,6 +371,16 @@ export const AGENT_OPERATIONS = {
     response: answers.SignedAnswer,
     errors: ['not_home', 'too_many_questions', ...LEDGER_ERRORS],
   },
+  announceTillSales: {
+    method: 'POST',
+    path: '/v1/till-notices',
+    callers: 'agents',
+    summary: 'Announces what tills reported to another agent. The notice is signed.',
+    needsCredential: false,
+    request: requests.TillNoticeRequest,
+    response: answers.Done,
+    errors: ['sales_refused', 'notice_not_genuine', 'too_many_questions', ...LEDGER_ERRORS],
+  },
   announceRelease: {
     method: 'POST',
     path: '/v1/releases',

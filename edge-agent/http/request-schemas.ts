@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { SaleNames, TillReturn, TillSale } from '../../policy/till-sale.ts'
 import { TESTED_OUTPUTS } from '../setup/setup.ts'
 import {
@@ -78,6 +79,7 @@ export const PairRequest = z.strictObject({ code: z.string().min(1).max(200) })
 export const HomeRequest = z.strictObject({ question: z.string().max(8_192) })
 /** A signed release notice of another agent. */
 export const NoticeRequest = z.strictObject({ notice: z.string().max(4_096) })
+export const TillNoticeRequest = z.strictObject({ notice: z.string().max(DOCUMENT_KINDS.tillNotice.maxLength) })
 
 /** Host name or IPv4 address, with a port if it is not the usual one of the device. */
 const Address = z

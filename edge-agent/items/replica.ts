@@ -212,6 +212,11 @@ type ItemListener = (entries: readonly ItemEntry[]) => void
 /** `rollback`: the page belongs to an earlier epoch. */
 type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
+/** Keys of the names of an entry. */
+export function keysOfEntry(entry: Pick<ItemEntry, 'epc' | 'tagUid' | 'tagId'>): string[] {
+  return KINDS.flatMap((kind) => (entry[kind] === undefined ? [] : keyOf(kind, entry[kind])))
+}
+
 function* namesOf(keys: Iterable<string>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
   for (const key of keys) {
     const kind = KINDS.find((each) => LETTERS[each] === key[0])

@@ -334,6 +334,7 @@ export class Ledger {
   /** Reads the state from disk again, after a transaction was rolled back. */
   #reload(): void {
     this.journal.reload()
+    this.till.reload()
     this.metadata.clearCache()
   }
 

@@ -32,6 +32,24 @@ export interface StoredReturn {
 const SALE =
   'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, value_cent AS valueCent, stored_ms AS storedMs, seq'
 
+/** What is known of a tag, as agents announce it. */
+export interface TagNotice {
+  /** Key of the tag (`Replica.keysOf`), or `R` and the identity of a void sale. */
+  readonly name: string
+  readonly status: ItemStatus
+  readonly rank: number
+  readonly epoch: number
+  readonly ver: number | null
+}
+
+interface StoredTag extends TagNotice {
+  readonly sender: string
+  readonly storedMs: number
+  readonly change: number
+}
+
+const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, change'
+
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
 
@@ -47,6 +65,11 @@ export class TillReports {
   readonly #return
   readonly #saveReturn
   readonly #tag
+  readonly #changes
+  readonly #lastChange
+  readonly #contain
+  readonly #announced
+  #change: number | undefined
   readonly #tagsIn
   readonly #saveTag
   readonly #acknowledge
@@ -72,14 +95,25 @@ export class TillReports {
     this.#saveReturn = db.prepare(
       'INSERT INTO till_return (return_key, content, answer, stored_ms, seq) VALUES (@returnKey, @content, @answer, @storedMs, @seq)',
     )
-    this.#tag = db.prepare<[string], { status: ItemStatus; epoch: number; ver: number | null }>(
-      'SELECT status, COALESCE(epoch, 0) AS epoch, ver FROM till_tag WHERE name = ?',
+    this.#tag = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE name = ?`)
+    this.#changes = db.prepare<[number, number], StoredTag>(
+      `SELECT ${TAG} FROM till_tag WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
+    )
+    this.#lastChange = db.prepare<[], { change: number }>('SELECT COALESCE(MAX(change), 0) AS change FROM till_tag')
+    this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
+    this.#contain = db.prepare(
+      "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
     )
     this.#tagsIn = db.prepare<[string], { name: string }>('SELECT name FROM till_tag WHERE status = ?')
     this.#saveTag = db.prepare(
-      'INSERT INTO till_tag (name, status, stored_ms, seq) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET status = excluded.status, stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = NULL, ver = NULL',
+      `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change)
+       VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change)
+       ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender,
+         stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change`,
     )
-    this.#acknowledge = db.prepare('UPDATE till_tag SET epoch = ?, ver = ? WHERE ver IS NULL AND seq <= ?')
+    this.#acknowledge = db.prepare(
+      "UPDATE till_tag SET epoch = ?, ver = ?, change = ? WHERE ver IS NULL AND seq <= ? AND sender = ''",
+    )
     this.#prune = [
       'DELETE FROM till_tag WHERE stored_ms < ? AND ver IS NOT NULL',
       'DELETE FROM sale WHERE stored_ms < ? AND seq <= ?',
@@ -113,7 +147,7 @@ export class TillReports {
     this.#saveReturn.run(row)
   }
 
-  tag(key: string): { status: ItemStatus; epoch: number; ver: number | null } | undefined {
+  tag(key: string): StoredTag | undefined {
     return this.#tag.get(key)
   }
 
@@ -121,13 +155,60 @@ export class TillReports {
     return CAME_BACK.flatMap((status) => (statuses.has(status) ? this.#tagsIn.all(status).map(({ name }) => name) : []))
   }
 
-  saveTag(key: string, status: ItemStatus, storedMs: number, seq: number): void {
-    this.#saveTag.run(key, status, storedMs, seq)
+  /** Stores what a till reported here of a tag. */
+  saveTag(name: string, status: ItemStatus, storedMs: number, seq: number): void {
+    const rank = (this.tag(name)?.rank ?? 0) + 1
+    this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change: this.#next() })
+  }
+
+  /**
+   * Stores what another agent announced, if it is newer than what is known: the higher rank counts, and of equal ranks
+   * the status at which gates alarm. Returns whether it was stored.
+   */
+  receiveTag({ name, status, rank, epoch, ver }: TagNotice, sender: string, storedMs: number): boolean {
+    const known = this.tag(name)
+    const isSame = known?.rank === rank && known.status === status
+    if (known && (known.rank > rank || (known.rank === rank && !isSame && status === 'paid'))) return false
+    if (isSame && (ver === null || known.ver !== null)) return false
+    // `seq` 0: no row of this journal. The index of changes leaves it out, so it is not announced again.
+    this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0 })
+    return true
+  }
+
+  /** Changes of this agent after number `after`, the oldest first. */
+  changesAfter(after: number, limit: number): StoredTag[] {
+    return this.#changes.all(after, limit)
+  }
+
+  /** Number of the last change of this agent. */
+  get lastChange(): number {
+    this.#change ??= this.#lastChange.get()?.change ?? 0
+    return this.#change
   }
 
   /** Notes that the items contain the rows up to `seq` from this position on. */
   acknowledge(seq: number, [epoch, ver]: readonly [number, number]): void {
-    this.#acknowledge.run(epoch, ver, seq)
+    if (this.#acknowledge.run(epoch, ver, this.lastChange + 1, seq).changes > 0) this.#next()
+  }
+
+  /** Notes that the items contain what another agent announced of this tag from this position on. */
+  contain(name: string, status: ItemStatus, [epoch, ver]: readonly [number, number]): void {
+    this.#contain.run(epoch, ver, name, status)
+  }
+
+  /** True if other agents have announced tags of which the items know nothing yet. */
+  get hasAnnounced(): boolean {
+    return this.#announced.get() !== undefined
+  }
+
+  /** Reads the state from disk again, after a transaction was rolled back. */
+  reload(): void {
+    this.#change = undefined
+  }
+
+  #next(): number {
+    this.#change = this.lastChange + 1
+    return this.#change
   }
 
   /** Deletes acknowledged reports: those of tags from before `tagsMs`, and others from before `salesMs`. */

@@ -4,7 +4,9 @@ import type { Identity } from '../identity/identity.ts'
 import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
 import type { Pictures } from '../items/pictures.ts'
-import { Replica } from '../items/replica.ts'
+import { keysOfEntry, Replica } from '../items/replica.ts'
+import type { TillTags } from '../items/till-tags.ts'
+import { RECEIVED_LIFE_MS } from '../peers/till-notices.ts'
 import type { SmallFiles } from '../ledger/file/watermark.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
@@ -58,6 +60,38 @@ function forgetReturned(ledger: Ledger, entries: readonly ItemEntry[]): void {
 }
 
 /**
+ * What tills reported here, and what agents announced that the policy still names. Without its place in the items, an
+ * announcement counts for a limited time, because its sender may be gone.
+ */
+function trustedReports(ledger: Ledger, trustOf: () => Trust, nowMs: () => number): TillTags {
+  const { till } = ledger
+  return {
+    tag(key) {
+      const tag = till.tag(key)
+      if (!tag || tag.sender === '') return tag
+      const isNamed = trustOf().policy?.policy.tillSales.agents.includes(tag.sender) === true
+      const isOld = tag.ver === null && nowMs() - tag.storedMs > RECEIVED_LIFE_MS
+      return isNamed && !isOld ? tag : undefined
+    },
+    in: (statuses) => till.in(statuses),
+  }
+}
+
+/** Notes which announcements of other agents the items now contain. */
+function noteContained(ledger: Ledger, items: Replica, entries: readonly ItemEntry[]): void {
+  if (!ledger.till.hasAnnounced) return
+  const [epoch] = items.position()
+  try {
+    ledger.commits.now(() => {
+      for (const { status, seq, ...names } of entries)
+        for (const key of keysOfEntry(names)) if (status) ledger.till.contain(key, status, [epoch, seq])
+    })
+  } catch (error) {
+    if (!(error instanceof LedgerFull)) throw error
+  }
+}
+
+/**
  * Opens the ledger, and stores the outcome `unknown` for claims that a crash left without an outcome. Then opens clock,
  * items and trust.
  */
@@ -86,8 +120,20 @@ export function openStorage(
       `the file of the items ${isDamaged ? 'is damaged and was set aside' : 'cannot be opened and is not used'}: gates alarm for paid goods until the agent has fetched the items from the cloud`,
     ),
   )
-  const items = new Replica({ disk: itemFile, tillTags: ledger.till, platform, log })
-  items.onChange((entries) => forgetReturned(ledger, entries))
+  const items = new Replica({
+    disk: itemFile,
+    tillTags: trustedReports(
+      ledger,
+      (): Trust => trust,
+      () => clock.now().nowMs,
+    ),
+    platform,
+    log,
+  })
+  items.onChange((entries) => {
+    forgetReturned(ledger, entries)
+    noteContained(ledger, items, entries)
+  })
   const trust = new Trust(identity, ledger, clock, items)
   const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })
   return { ledger, clock, outcomes, itemFile, items, pictures: items.pictures, trust, storeKeys }

@@ -1,3 +1,4 @@
+import { SALE_BODY_LIMIT, TILL_NOTICE_LIMIT } from '../../edge-agent/http/read-request.ts'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen, type HttpServer } from '../../host/http-server.ts'
@@ -98,10 +99,15 @@ describe('a declared length that is too large', () => {
     refused(await answerToHead(cloudPort, path, [type, length(), `Authorization: Bearer ${key}`]))
   })
 
+  /** Maximum body of a path, bytes. */
+  const limitOf = (path: string) => {
+    if (path === '/v1/till-notices') return TILL_NOTICE_LIMIT
+    return path.startsWith('/v1/sales') || path === '/v1/returns' ? SALE_BODY_LIMIT : 16 * 1024
+  }
   const posts = Object.values<AgentOperation>(AGENT_OPERATIONS).filter(({ method }) => method === 'POST')
   it.each(posts.map(({ path }) => path))('is rejected by the agent before the body is read: %s', async (path) => {
     const authorization = `Authorization: Bearer ${CREDENTIAL}`
-    for (const bytes of [HUGE, 16 * 1024 + 1])
+    for (const bytes of [HUGE, limitOf(path) + 1])
       refused(await answerToHead(agentPort, path, [JSON_TYPE, length(bytes), authorization]))
   })
 

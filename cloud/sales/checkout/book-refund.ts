@@ -36,12 +36,15 @@ import { hasRecalledUnit } from '../../protection/recalls/publish-recalls.ts'
  */
 export function whyUnsaleable(
   item: ProtectedItemRow,
-  purchase: Pick<PurchaseRow, 'store_id'>,
+  purchase: Pick<PurchaseRow, 'store_id' | 'till'>,
   line: Pick<PurchaseLineRow, 'product_id'> | undefined,
 ): string | undefined {
   if (item.store_id !== purchase.store_id) return 'in another store'
   if (item.item_status !== 'sellable') return item.item_status
-  return item.product_id === null || item.product_id === line?.product_id ? undefined : 'of another product'
+  // A till may name goods only by their tags.
+  const isUnnamed = purchase.till !== null && line?.product_id === null
+  const isAlike = item.product_id === null || isUnnamed || item.product_id === line?.product_id
+  return isAlike ? undefined : 'of another product'
 }
 
 /** True if another purchase has meanwhile sold an item of this unpaid purchase, or the item is no longer for sale. */

@@ -53,9 +53,15 @@ export async function rowsOfSale(
   const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)
-    const product = await productOf(call, store, line, scanned)
-    if (!product && (line.ean ?? line.productId) !== undefined)
+    const tags = tagsOf(line).map((tag) => ({
+      lineId,
+      tag,
+      item: tag.isValid ? itemOf({ [tag.kind]: tag.id }) : undefined,
+    }))
+    const named = await productOf(call, store, line, scanned)
+    if (!named && (line.ean ?? line.productId) !== undefined)
       rows.doubts.push({ code: 'sale_product_unknown', lineId, subject: line.ean ?? line.productId ?? '' })
+    const product = named ?? (await productOfTags(call, store, tags))
     const row = lineRow(line, product, {
       purchaseId,
       lineId: newId('lin', services.platform),
@@ -63,11 +69,6 @@ export async function rowsOfSale(
       tillLine: lineId,
     })
     rows.lines.push(row)
-    const tags = tagsOf(line).map((tag) => ({
-      lineId,
-      tag,
-      item: tag.isValid ? itemOf({ [tag.kind]: tag.id }) : undefined,
-    }))
     if (line.quantity < 0) {
       rows.returned.push(...tags)
       continue
@@ -132,6 +133,19 @@ async function productOf(
 ): Promise<PricedProduct | undefined> {
   if (productId !== undefined) return findProduct(db, store.tenant, { productId }, store.store_id)
   return ean === undefined ? undefined : (await scanned(ean))?.product
+}
+
+/** The product that all items of a line share, if the till names no product. */
+async function productOfTags(
+  { db }: Call,
+  store: StoreRow,
+  tags: readonly TagOfLine[],
+): Promise<PricedProduct | undefined> {
+  const ids = new Set(tags.flatMap(({ item }) => (item?.store_id === store.store_id ? (item.product_id ?? []) : [])))
+  const [productId] = ids
+  return productId === undefined || ids.size > 1
+    ? undefined
+    : findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
 /** Why a tag keeps its status; undefined if the sale makes it paid. */

@@ -4,8 +4,8 @@ import type { HomeReply } from '../../peers/home-responder.ts'
 import type { Agent } from '../../runtime.ts'
 import { addressOf } from '../access.ts'
 import { fail, reply, refusedCallers } from '../fail.ts'
-import { readBody } from '../read-request.ts'
-import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
+import { readBody, TILL_NOTICE_LIMIT } from '../read-request.ts'
+import { HomeRequest, NoticeRequest, TillNoticeRequest } from '../request-schemas.ts'
 
 /** Adds the routes for signed requests of other agents: home requests and release notices. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
@@ -39,6 +39,16 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     '/v1/home/time',
     homeAnswers((question) => agent.home.answerTime(question)),
   )
+
+  app.post('/v1/till-notices', async (c) => {
+    const body = await readBody(c, TillNoticeRequest, TILL_NOTICE_LIMIT)
+    if (body instanceof Response) return body
+    const result = await agent.tillNotices.receive(body.notice)
+    if (result.kind === 'taken') return reply(c, 'announceTillSales', { success: true })
+    if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
+    if (result.kind === 'refused') return fail(c, 403, 'sales_refused', `the notice was rejected: ${result.why}`)
+    return refuse(c, 'notice_not_genuine', 'no known agent of this store has signed the notice')
+  })
 
   app.post('/v1/releases', async (c) => {
     const body = await readBody(c, NoticeRequest)

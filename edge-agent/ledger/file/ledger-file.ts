@@ -113,11 +113,15 @@ const BASELINE = `
   CREATE INDEX sale_by_time ON sale (stored_ms);
   CREATE TABLE till_return (return_key TEXT PRIMARY KEY, content TEXT NOT NULL, answer TEXT NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX return_by_time ON till_return (stored_ms);
-  -- Status of a tag by a till's report, until the agent's items contain it. seq: journal row. epoch, ver: position of the
-  -- item sequence that contains it, once the cloud has acknowledged that row.
+  -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
+  -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
+  -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that
+  -- row. change: number of this change, for notices to other agents.
   CREATE TABLE till_tag (
-    name TEXT PRIMARY KEY, status TEXT NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER) WITHOUT ROWID, STRICT;
+    name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
+    seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
+  CREATE INDEX till_tag_change ON till_tag (change) WHERE sender = '';
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;

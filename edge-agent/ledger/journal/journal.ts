@@ -187,7 +187,7 @@ function rowReferences(db: Connection): RowReferences {
         db.prepare(`UPDATE ${table} SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END`).run(acked, head)
     },
     resetAcknowledged(acked) {
-      db.prepare('UPDATE till_tag SET epoch = NULL, ver = NULL WHERE seq > ?').run(acked)
+      db.prepare("UPDATE till_tag SET epoch = NULL, ver = NULL WHERE seq > ? AND sender = ''").run(acked)
       db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
     },
     unacknowledge(acked) {

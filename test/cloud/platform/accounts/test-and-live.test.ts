@@ -37,6 +37,15 @@ onEveryDatabase('live data', (kind) => {
     await fill(shop)
     await shop.ok('createSetupCode', { storeId: shop.storeId })
     await shop.ok('updateAccountSettings', { acceptUpc: true })
+    const till = { storeId: shop.storeId, tillId: 'till-9' }
+    const lines = [{ name: 'Schirm', quantity: 1, priceUnit: 990, vat: 19 }]
+    await shop.ok('recordSales', {
+      ...till,
+      tillId: undefined,
+      sales: [{ saleId: '1', occurredAt: '2026-11-20T09:00:00Z', lines }],
+    })
+    await shop.ok('recordReturns', { storeId: shop.storeId, returns: [{ returnId: '1', saleId: 'later' }] })
+    await shop.ok('revokeTill', till)
     await allDelivered()
     live = await shop.cloud.key('secret', 'live')
     const { database } = shop.cloud.db

@@ -54,6 +54,21 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     expect(grant).toMatchObject({ authorized: true })
   })
 
+  it('takes the product of a line from its tags, and goods of several products in one line', async () => {
+    const [one, other] = [await shop.newItem(jacket), await shop.newItem(shop.products[1])]
+    const unnamed = { name: 'Ware', priceUnit: 100, vat: 19 }
+    const { purchaseId, warnings } = await recordOne(sale({ lines: [{ ...unnamed, quantity: 1, epcs: [one.epc] }] }))
+    expect(warnings).toEqual([])
+    expect((await shop.ok('fetchPurchase', { purchaseId })).items[0].productId).toBe(jacket.productId)
+    const again = await shop.newItem(jacket)
+    await recordOne(sale({ lines: [{ ...unnamed, quantity: 2, epcs: [again.epc, other.epc] }] }))
+    expect([await statusOf(one.epc), await statusOf(again.epc), await statusOf(other.epc)]).toEqual([
+      'paid',
+      'paid',
+      'paid',
+    ])
+  })
+
   it('is recorded once, however often and in whatever spelling it is sent', async () => {
     const { epc } = await shop.newItem(jacket)
     const sent = sale({ occurredAt: new Date(Date.now() - 1_000).toISOString(), lines: [line({ epcs: [epc] })] })

@@ -1,0 +1,207 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import type { Signer } from '../../policy/documents/keys.ts'
+import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { NOTICE_TAGS_LIMIT, TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
+import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+import type { Log } from '../log.ts'
+import type { AgentClock } from '../trust/time/clock.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
+import type { Trust } from '../trust/trust.ts'
+import { agentKeys, storeAgent } from './store-agents.ts'
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 15_000
+const ANSWER_WITHIN_MS = 2_000
+/** Maximum difference of clocks in a store, s (ADR trusted-time). */
+const CLOCKS_DIFFER_S = 60
+/** Time for which a report of another agent counts without its place in the items, ms: longer than P4 promises. */
+export const RECEIVED_LIFE_MS = 80 * 3_600_000
+/** Tags that one agent may announce in an hour: those of three days that another agent was off. */
+export const TAGS_PER_HOUR = 200_000
+const HOUR_MS = 3_600_000
+/** Expiry of the denial of a void sale, s: a receipt is valid for a day. */
+const DENIED_SECONDS = 25 * 3_600
+/** Statuses that a till may give a tag. */
+const BY_TILLS: ReadonlySet<ItemStatus> = new Set(['paid', 'returned', 'cancelled', 'sellable'])
+
+type NoticeReply =
+  | { kind: 'taken' }
+  | { kind: 'not_genuine' }
+  | { kind: 'refused'; why: string }
+  | { kind: 'too_many'; retryAfterSeconds: number }
+
+interface TillNoticesParts {
+  platform: Platform
+  agentId: string
+  storeId: string
+  trust: Pick<Trust, 'policy'>
+  clock: Pick<AgentClock, 'now'>
+  ledger: Ledger
+  signer(): Signer
+  fetch: Fetch
+  log: Log
+  onChanged(): void
+}
+
+/** How long the number of the last acknowledged change waits for the disk, ms. After a crash it is sent again. */
+const STORE_AFTER_MS = 10_000
+/** Metadata key, before the id of the other agent: last change that it acknowledged. */
+const ACKED = 'till_notice '
+
+/** Delivery to one agent. */
+interface Peer {
+  /** Number of the last change that the agent acknowledged. */
+  acked: number
+  isBusy: boolean
+  delays: Generator<number, never>
+  retry: Cancel | undefined
+}
+
+/**
+ * Announces what tills reported to this agent to the other agents of the store, until each has acknowledged it, so that
+ * their gates are silent, or alarm, also without the cloud. A notice has the newest state of each tag, so a lost or
+ * repeated notice does no harm.
+ */
+export class TillNotices {
+  readonly #parts: TillNoticesParts
+  readonly #peers = new Map<string, Peer>()
+  readonly #received = new Map<string, { sinceMs: number; tags: number }>()
+  #store: Cancel | undefined
+  #isStopped = false
+
+  constructor(parts: TillNoticesParts) {
+    this.#parts = parts
+  }
+
+  /** Sends what the other agents lack. Returns at once, never throws. Call it after each report and acknowledgement. */
+  send(): void {
+    const { trust, agentId, ledger } = this.#parts
+    if (this.#isStopped || ledger.till.lastChange === 0) return
+    for (const other of trust.policy?.agents ?? [])
+      if (other.agentId !== agentId && other.url !== null) void this.#deliver(other.agentId)
+  }
+
+  /** Verifies a notice of another agent and stores it. Resolves when it is durable. */
+  async receive(text: string): Promise<NoticeReply> {
+    const { agentId, storeId, trust, ledger, clock, onChanged } = this.#parts
+    const { iss } = decodeUnverifiedClaims(text)
+    if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
+    const keys = agentKeys(trust, iss)
+    const opened = openDocument<TillNotice>(text, DOCUMENT_KINDS.tillNotice, { keys, audience: storeId })
+    if (!opened.ok) return { kind: 'not_genuine' }
+    if (!trust.policy?.policy.tillSales.agents.includes(iss))
+      return { kind: 'refused', why: 'the policy does not name the sender in tillSales.agents' }
+    const notice = TillNotice.safeParse(opened.claims)
+    if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no sales' }
+    const { nowMs, trust: timeTrust } = clock.now()
+    const { iat, exp, tags } = notice.data
+    const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
+    if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
+    const retryAfterSeconds = this.#take(iss, tags.length)
+    if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
+    await ledger.commits.durably(() => {
+      for (const tag of tags) {
+        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs)) continue
+        if (tag.name.startsWith('R')) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+      }
+    })
+    onChanged()
+    return { kind: 'taken' }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#store?.()
+    for (const { retry } of this.#peers.values()) retry?.()
+  }
+
+  /** Counts tags of a sender. Returns the seconds until its next hour if it has used up this one. */
+  #take(sender: string, count: number): number {
+    const nowMs = this.#parts.platform.clock.elapsed()
+    const known = this.#received.get(sender)
+    const hour = known && nowMs - known.sinceMs < HOUR_MS ? known : { sinceMs: nowMs, tags: 0 }
+    if (hour.tags + count > TAGS_PER_HOUR) return Math.ceil((hour.sinceMs + HOUR_MS - nowMs) / 1_000)
+    // As many entries as agents of the store: only their signatures come here.
+    this.#received.set(sender, { ...hour, tags: hour.tags + count })
+    return 0
+  }
+
+  async #deliver(agentId: string): Promise<void> {
+    const peer = this.#peerOf(agentId)
+    if (peer.isBusy || peer.retry) return
+    peer.isBusy = true
+    const result = await this.#sendAll(agentId, peer).catch((error: unknown) => {
+      this.#parts.log.error({ err: error }, 'sales of tills could not be announced')
+      return 'later' as const
+    })
+    peer.isBusy = false
+    if (this.#isStopped) return
+    if (result === 'done') {
+      peer.delays = this.#newDelays()
+      return
+    }
+    peer.retry = this.#parts.platform.timers.after(peer.delays.next().value, () => {
+      peer.retry = undefined
+      void this.#deliver(agentId)
+    })
+  }
+
+  async #sendAll(agentId: string, peer: Peer): Promise<'done' | 'later'> {
+    const { ledger, trust, fetch, platform, log } = this.#parts
+    while (!this.#isStopped) {
+      const changes = ledger.till.changesAfter(peer.acked, NOTICE_TAGS_LIMIT)
+      const last = changes.at(-1)
+      const url = storeAgent(trust, agentId)?.url
+      if (!last || !url) return 'done'
+      const tags = changes.map(({ name, status, rank, epoch, ver }) => ({ name, status, rank, epoch, ver }))
+      const body = { notice: this.#sign(tags) }
+      const answer = await httpClient(`${url}/v1`, fetch, platform).post('till-notices', body, {
+        timeoutMs: ANSWER_WITHIN_MS,
+      })
+      if (answer.kind === 'unreachable') return 'later'
+      if (answer.kind !== 'answered') {
+        // The other agent may have an older policy, or too much to do.
+        log.warn({ agentId, code: answer.code }, `another agent refused sales of tills: ${answer.message}`)
+        return 'later'
+      }
+      peer.acked = last.change
+      this.#storeLater()
+    }
+    return 'done'
+  }
+
+  #sign(tags: TillNotice['tags']): string {
+    const { agentId, storeId, clock, signer } = this.#parts
+    const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, TILL_NOTICE_LIFE), iss: agentId, tags }
+    return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer())
+  }
+
+  #peerOf(agentId: string): Peer {
+    const known = this.#peers.get(agentId)
+    if (known) return known
+    const acked = Number(this.#parts.ledger.metadata.get(ACKED + agentId) ?? 0)
+    const peer: Peer = { acked, isBusy: false, delays: this.#newDelays(), retry: undefined }
+    this.#peers.set(agentId, peer)
+    return peer
+  }
+
+  #storeLater(): void {
+    const { platform, ledger, log } = this.#parts
+    this.#store ??= platform.timers.after(STORE_AFTER_MS, () => {
+      this.#store = undefined
+      const store = () => {
+        for (const [agentId, { acked }] of this.#peers) ledger.metadata.set(ACKED + agentId, String(acked))
+      }
+      ledger.commits
+        .durably(store)
+        .catch((error: unknown) => log.warn({ err: error }, 'what other agents know of sales could not be stored'))
+    })
+  }
+
+  #newDelays(): Generator<number, never> {
+    return retryDelays(this.#parts.platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+  }
+}

@@ -1,0 +1,139 @@
+import { expect, it } from 'vitest'
+import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { createSigner, newKey } from '../../../policy/documents/keys.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { Json } from '../../support/cloud.ts'
+import { lanStore, type LanAgent } from '../../support/lan-store.ts'
+import { until } from '../../support/receiver.ts'
+
+const s = lanStore()
+
+/** Both agents may record sales; then the cloud is cut. */
+async function openTills(count: number, agents?: string[]): Promise<string[]> {
+  const { storeId } = s.shop
+  const epcs: string[] = []
+  for (let i = 0; i < count; i++) epcs.push((await s.shop.newItem(s.shop.products[0])).epc)
+  const { policy } = await s.shop.ok('fetchProtectionPolicy', { storeId })
+  const named = agents ?? s.nodes.map((node) => node.agent.identity.agentId)
+  await s.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents: named } } })
+  for (const node of s.nodes)
+    await until('policy and items', async () => {
+      await node.agent.link.poll()
+      const isNamed = node.agent.trust.policy?.policy.tillSales.agents.length === named.length
+      return isNamed && epcs.every((epc) => node.agent.items.find('epc', epc) !== undefined)
+    })
+  await s.cutCloud()
+  return epcs
+}
+
+async function post(node: LanAgent, path: string, body: Json): Promise<Json> {
+  const credential = newSecret('pair', s.platform.random)
+  node.agent.ledger.pairings.addProgram(hashSecret(credential), 'till', s.platform.clock.wall(), ['sales', 'returns'])
+  const answer = await fetch(`http://127.0.0.1:${node.port}/v1/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
+    body: JSON.stringify(body),
+  })
+  return (await answer.json()) as Json
+}
+let number = 0
+const sale = (...epcs: string[]): Json => ({
+  saleId: `n${++number}`,
+  occurredAt: new Date(s.platform.clock.wall()).toISOString(),
+  lines: epcs.map((epc) => ({ name: 'Jacke', quantity: 1, priceUnit: 4_990, vat: 19, epcs: [epc] })),
+})
+const statusAt = (node: LanAgent, epc: string) => node.agent.items.find('epc', epc)?.status
+const becomes = (node: LanAgent, epc: string, status: string) =>
+  until(`${status} there`, async () => statusAt(node, epc) === status)
+
+it('a sale, its return and another sale reach the other gates without the cloud', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  await post(s.home, 'sales', sale(a, b))
+  await becomes(s.other, a, 'paid')
+  await becomes(s.other, b, 'paid')
+  // Goods may come back at another till, and be sold again at the first one.
+  await post(s.other, 'returns', { returnId: 'r1', epcs: [a], resellable: true })
+  await becomes(s.home, a, 'sellable')
+  expect(statusAt(s.home, b)).toBe('paid')
+  expect(await post(s.home, 'sales', sale(a))).toMatchObject({ warnings: [] })
+  await becomes(s.other, a, 'paid')
+})
+
+it('a void reaches the other gates, too, and its receipt releases nothing there', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  await post(s.home, 'sales', sold)
+  await becomes(s.other, epc, 'paid')
+  await post(s.home, 'sales/void', { saleId: sold.saleId })
+  await becomes(s.other, epc, 'cancelled')
+  const denied = s.home.agent.ledger.till.changesAfter(0, 100).find(({ name }) => name.startsWith('R'))
+  expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
+})
+
+it('is repeated until the other agent has it, also after restarts of both', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  await s.kill(s.other)
+  await post(s.home, 'sales', sale(a))
+  await s.kill(s.home)
+  await s.run(s.home)
+  await s.run(s.other)
+  await becomes(s.other, a, 'paid')
+  s.onLan = (url) => (url.includes('till-notices') ? 'lose answer' : 'pass')
+  await post(s.home, 'sales', sale(b))
+  await becomes(s.other, b, 'paid')
+  s.onLan = () => 'pass'
+})
+
+it('counts until the items of the agent contain it, and then the cloud counts', async () => {
+  const [epc = ''] = await openTills(1)
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+  s.isUp = true
+  await until('the sale in the cloud', async () => {
+    await s.home.agent.link.poll()
+    return s.home.agent.ledger.journal.waiting === 0
+  })
+  await s.shop.ok('updateItemStatus', { storeId: s.shop.storeId, epc, itemStatus: 'returned' })
+  for (const node of s.nodes)
+    await until('the return', async () => {
+      await node.agent.link.poll()
+      return statusAt(node, epc) === 'returned'
+    })
+  await s.shop.ok('updateItemStatus', { storeId: s.shop.storeId, epc, itemStatus: 'sellable' })
+  for (const node of s.nodes)
+    await until('on sale again', async () => {
+      await node.agent.link.poll()
+      return statusAt(node, epc) === 'sellable'
+    })
+})
+
+it('is refused from a stranger, and from an agent that the policy does not name', async () => {
+  const [epc = ''] = await openTills(1, [s.other.agent.identity.agentId])
+  const { storeId } = s.shop
+  const nowS = Math.floor(s.platform.clock.wall() / 1_000)
+  const claims = {
+    aud: storeId,
+    iat: nowS,
+    exp: nowS + 60,
+    iss: s.home.agent.identity.agentId,
+    tags: [{ name: `E${epc}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null }],
+  }
+  const send = async (notice: string) => {
+    const answer = await fetch(`http://127.0.0.1:${s.other.port}/v1/till-notices`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ notice }),
+    })
+    return ((await answer.json()) as Json).code
+  }
+  const { x, secret } = newKey(s.platform.random)
+  expect(await send(signDocument(DOCUMENT_KINDS.tillNotice, claims, createSigner(x, secret)))).toBe(
+    'notice_not_genuine',
+  )
+  const { identity } = s.home.agent
+  const unnamed = createSigner(identity.x, Buffer.from(identity.secret, 'base64url'))
+  expect(await send(signDocument(DOCUMENT_KINDS.tillNotice, claims, unnamed))).toBe('sales_refused')
+  expect((await post(s.home, 'sales', sale(epc))).code).toBe('sales_not_allowed')
+  expect(statusAt(s.other, epc)).toBe('sellable')
+})
