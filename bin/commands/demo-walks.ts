@@ -3,6 +3,7 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { DemoDevices } from './demo-devices.ts'
 import { newUnpaidItem } from './demo-store.ts'
+import type { DemoTill } from './demo-till.ts'
 import type { RunningEdge } from './edge.ts'
 
 interface DemoWalksParts {
@@ -20,6 +21,8 @@ export interface DemoWalks {
   unpaid(isCut: boolean): Promise<void>
   /** A shopper pays for an item and carries it out. `hasPassed` is true if the gate stayed silent. */
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>
+  /** A shopper pays for an item at the till and carries it out. If `isCut`, this is another item of `prepare`. */
+  paidAtTill(isCut: boolean, till: DemoTill): Promise<boolean>
   /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>
   /** Registers an item before the network is cut, so that the gate's replica contains it. */
@@ -40,6 +43,8 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
   const { agent } = edge
   const { gate } = devices.lanes
   let ready: Goods | undefined
+  /** Goods for the till while the network is cut. */
+  let forTill: Goods[] = []
 
   /** Waits until the agent's replica has the item with this status, because the gate decides by the replica. */
   const untilKnown = (epc: string, status: ItemStatus) => until(() => agent.items.find('epc', epc)?.status === status)
@@ -80,6 +85,18 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
       await walkOut(epc)
       return { hasPassed: await until(() => passed() > before), transactionId }
     },
+    async paidAtTill(isCut, till) {
+      const goods = isCut ? forTill.pop() : await newGoods()
+      if (!goods) {
+        say('The agent knows no more goods of this visit: press o to restore the network first.')
+        return true
+      }
+      say(`A shopper pays for "${goods.name}" at the till and carries it out, past the antennas of the gate.`)
+      for (const message of await till.sell(goods)) say(`  the till warns: ${message}`)
+      const before = passed()
+      await walkOut(goods.epc)
+      return until(() => passed() > before)
+    },
     async untilUnloaded(transactionId) {
       for (let ms = 0; ms < UNLOADED_WITHIN_MS; ms += ASK_EVERY_MS) {
         await pause(timers, ASK_EVERY_MS)
@@ -89,6 +106,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     },
     async prepare() {
       ready = await newGoods()
+      forTill = [await newGoods(), await newGoods(), await newGoods()]
     },
   }
 }

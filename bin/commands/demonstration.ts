@@ -4,6 +4,7 @@ import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'
+import { openDemoTill, type DemoTill } from './demo-till.ts'
 import { demoWalks, type DemoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
 import { OPERATOR_NAME, OWNER_EMAIL } from './demo-secrets.ts'
@@ -41,7 +42,7 @@ type Keys = Readonly<Record<string, () => Promise<void> | void>>
 const soft = (text: string) => styleText('gray', text)
 
 /** The keys for actions of shoppers. */
-function shopperKeys({ api, store, devices, network }: DemonstrationParts, walks: DemoWalks): Keys {
+function shopperKeys({ api, store, devices, network }: DemonstrationParts, walks: DemoWalks, till: DemoTill): Keys {
   let lastReceipt: string | undefined
   return {
     async s() {
@@ -57,6 +58,12 @@ function shopperKeys({ api, store, devices, network }: DemonstrationParts, walks
       await devices.lanes.station.scanner.scan(lastReceipt, 'Q1')
     },
     u: () => walks.unpaid(network.isCut),
+    async t() {
+      if (!(await walks.paidAtTill(network.isCut, till)))
+        return say(styleText('yellow', '? Exit gate: the reader did not see the tag leave; press t again'))
+      const how = network.isCut ? ' without the cloud' : ''
+      say(styleText('green', `✓ Exit gate: the gate stays silent, because the till told the agent${how}`))
+    },
     async p() {
       if (network.isCut) return say(soft('The gate receives no new payments while its network is cut: press o first.'))
       const { hasPassed, transactionId } = await walks.paid()
@@ -136,10 +143,11 @@ function pressKeys(actions: Keys): void {
 /** Prints the addresses. Each pressed key simulates a shopper or a fault. */
 export async function demonstration(parts: DemonstrationParts): Promise<void> {
   const { platform, edge, devices, store, api } = parts
+  const till = await openDemoTill({ api, storeId: store.storeId, edge, platform })
   const walks = demoWalks({ platform, api, storeId: store.storeId, edge, devices, say: (line) => say(soft(line)) })
   printWelcome(parts)
   void narrate(edge, devices)
-  pressKeys({ ...shopperKeys(parts, walks), ...storeKeys(parts, walks) })
+  pressKeys({ ...shopperKeys(parts, walks, till), ...storeKeys(parts, walks) })
 }
 
 /** The command as it runs in the folder of this process: npm starts it in a checkout. */
@@ -157,7 +165,8 @@ function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, 
   for (const note of notes) say(`  ${styleText('yellow', note)}`)
   say()
   say('  Press here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
-  say('              [p] carry a paid item out  [o] cut/restore the network  [e] fire panel on/off  [q] quit')
+  say('              [p] carry a paid item out  [t] pay at the till and carry it out')
+  say('              [o] cut/restore the network  [e] fire panel on/off  [q] quit')
   say()
   say(`  Staff station   ${link}?device=${store.devices.station}#${code}`)
   say(
