@@ -1,7 +1,7 @@
-import type { Server, IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https'
 import { createServer as createTcpServer, Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
 import type { ServerCertificate } from '../cloud/platform/foundation/config.ts'
@@ -10,7 +10,7 @@ import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../polic
 import type { Platform, Cancel } from '../policy/platform.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
-import { guardRequests, isRefused } from './request-guard.ts'
+import { guardRequests, isRefused, onMessage } from './request-guard.ts'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -129,8 +129,8 @@ export function limitConnections(
     })
     wait(socket)
   })
-  // First, because the app may respond at once.
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+  onMessage(server, ({ request, response }) => {
+    if (isRefused(request)) return
     const { socket } = request
     silent.get(socket)?.()
     if (hasBody(request)) request.once('end', () => leave(socket))
@@ -202,16 +202,11 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
         headers: { ...JSON_HEADERS, 'content-type': 'application/json', 'retry-after': '1' },
       },
     )
-  const server = createAdaptorServer({
-    fetch: (request: Request, env: { readonly incoming: object }) =>
-      app && !isRefused(env.incoming) ? app.fetch(request, env) : starting(),
-    ...(certificate
-      ? {
-          createServer: createTlsServer,
-          serverOptions: { ...SERVER_OPTIONS, ...certificate.options(), handshakeTimeout: HANDSHAKE_MS },
-        }
-      : { serverOptions: SERVER_OPTIONS }),
-  }) as Server
+  const answer = getRequestListener((request, env) => (app ? app.fetch(request, env) : starting()))
+  const perform: RequestListener = (request, response) => void (isRefused(request) || answer(request, response))
+  const server = certificate
+    ? createTlsServer({ ...SERVER_OPTIONS, ...certificate.options(), handshakeTimeout: HANDSHAKE_MS }, perform)
+    : createServer(SERVER_OPTIONS, perform)
   certificate?.attach(server as Server & HttpsServer)
   const connections = limitConnections(server, limits, platform, warn, certificate !== undefined)
   await new Promise<void>((resolve, reject) => {

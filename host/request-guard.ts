@@ -1,10 +1,28 @@
-import { IncomingMessage, type Server } from 'node:http'
+import { subscribe } from 'node:diagnostics_channel'
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. */
 const SLICE = 4_096
 /** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
 const CHUNKS = { free: 256, meanBytes: 64 }
+
+interface Message {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+const listeners = new WeakMap<Server, ((message: Message) => void)[]>()
+// The parser reports each message here, also those that Node.js answers by itself, without the event `request`:
+// an `Expect` that it does not know, or a request without `Host`.
+subscribe('http.server.request.start', (message) => {
+  const { server, ...rest } = message as Message & { server: Server }
+  for (const hear of listeners.get(server) ?? []) hear(rest)
+})
+
+/** Calls `hear` for each message of a server's clients, before Node.js or the app answers it. */
+export function onMessage(server: Server, hear: (message: Message) => void): void {
+  listeners.set(server, [...(listeners.get(server) ?? []), hear])
+}
 
 /** Requests of connections that were cut before the app saw them. */
 const refused = new WeakSet<object>()
@@ -18,14 +36,14 @@ export function isRefused(request: object): boolean {
  * Cuts connections whose bytes cost much more than their number. Node.js handles all requests and chunks of a received
  * buffer in one turn of the event loop: 1,400 requests, or 10,000 chunks of one byte, and that for each connection.
  *
- *   - A second request in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
+ *   - A second message in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
  *   - A body of tiny chunks.
  */
 export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
   /** Connections that have sent a request in this turn. */
   const heard = new WeakSet<Socket>()
   server.on(hasTls ? 'secureConnection' : 'connection', sliceBuffers)
-  server.prependListener('request', (request: IncomingMessage) => {
+  onMessage(server, ({ request }) => {
     const { socket } = request
     if (socket.destroyed) return void refused.add(request)
     if (heard.has(socket)) {

@@ -95,6 +95,12 @@ it.each([
 })
 
 const HOSTILE = [
+  ['sends requests that Node.js answers with 417', 'GET /count HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n'.repeat(700)],
+  ['sends requests that Node.js answers with 400', 'GET /count HTTP/1.1\r\n\r\n'.repeat(1_000)],
+  [
+    'sends requests that wait for 100',
+    'GET /count HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n'.repeat(700),
+  ],
   ['sends many requests at once', 'GET /count HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)],
   [
     'sends many requests at once, with a body',
