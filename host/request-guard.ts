@@ -2,8 +2,11 @@ import { subscribe } from 'node:diagnostics_channel'
 import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. */
-const SLICE = 4_096
+/**
+ * Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. Each request of a slice costs, also
+ * those after the cut: Node.js makes an error with a stack for each.
+ */
+const SLICE = 1_024
 /** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
 const CHUNKS = { free: 256, meanBytes: 64 }
 

@@ -135,8 +135,8 @@ it.each(HOSTILE)('parses nothing more of a client that %s', async (_name, text) 
   const { port } = own.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined)
   await new Promise((resolve) => socket.once('close', resolve).once('connect', () => socket.resume().write(text)))
-  // A slice has at most 170 requests.
-  expect([requests <= 170, cuts]).toEqual([true, 1])
+  // A slice has at most 43 requests.
+  expect([requests <= 43, cuts]).toEqual([true, 1])
   expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('here')
   await new Promise((resolve) => own.close(resolve))
 })
