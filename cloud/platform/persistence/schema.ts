@@ -39,6 +39,7 @@ import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tab
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
   AlarmDispositionRow,
+  TokenRevocationRow,
   AuthorizationUnitRow,
   DenyEntryRow,
   DelegatedRightRow,
@@ -134,6 +135,7 @@ export interface Schema {
   item_gone: ItemGoneRow
   item_refresh: ItemRefreshRow
   product_recall: ProductRecallRow
+  token_revocation: TokenRevocationRow
   alarm_disposition: AlarmDispositionRow
   item_move: ItemMoveRow
   agent: AgentRow

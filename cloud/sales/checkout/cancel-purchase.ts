@@ -8,7 +8,8 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItem, readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
 import { isClaimedByCloud } from '../../protection/leases/authorizations.ts'
-import { mayBeHonoured, revokeAuthorization } from '../../protection/leases/leases.ts'
+import { mayBeHonoured } from '../../protection/leases/leases.ts'
+import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { boundItemsOf, recordCancelledUnit, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isItemOf } from '../../protection/leases/return-units.ts'
 import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
@@ -86,7 +87,7 @@ export async function cancelPurchase(
 
 /** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
 export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
-  await revokeAll(call, purchase)
+  await revokeTokens(call, { kind: 'purchase', purchaseId: purchase.purchase_id }, 'the purchase was cancelled')
   const denySeq = await denyReceipt(call, purchase)
   await cancelItems(call, purchase)
   notifyGates(call, purchase.store_id)
@@ -109,12 +110,6 @@ export async function restorePurchase(call: Call, purchase: PurchaseRow): Promis
 /** All authorizations of a purchase. */
 export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
   return db.selectFrom('protection_authorization').selectAll().where('purchase_id', '=', purchaseId).execute()
-}
-
-async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
-  for (const row of await authorizationsOf(call, purchase.purchase_id)) {
-    if (mayBeHonoured(row, call.nowMs)) await revokeAuthorization(call, row, 'the purchase was cancelled')
-  }
 }
 
 /**

@@ -22,6 +22,8 @@ const PURCHASES: readonly string[] = [
   `CREATE UNIQUE INDEX purchase_by_checkout ON purchase (checkout_session_id)`,
   `CREATE INDEX purchase_by_tenant ON purchase (tenant, purchase_id)`,
   `CREATE INDEX purchase_by_user ON purchase (tenant, user_id, purchase_id)`,
+  `CREATE INDEX purchase_by_receipt ON purchase (tenant, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
+  `CREATE INDEX purchase_by_receipt_of_store ON purchase (store_id, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
   `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
   `CREATE INDEX purchase_unpaid ON purchase (payment_by_ms) WHERE payment_by_ms IS NOT NULL`,
   `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,

@@ -82,6 +82,20 @@ export interface ProductRecallRow {
   sold_items: number
 }
 
+/** Tokens that must still be revoked (protection/leases/token-revocations.ts). */
+export interface TokenRevocationRow {
+  revocation_id: string
+  tenant: string
+  /** JSON of a `TokenScope`. */
+  scope: string
+  reason: string
+  /** Tokens that were issued later stay valid, s. */
+  until_s: number
+  /** The last token that was looked at. */
+  after_exp: number
+  after_nonce: string
+}
+
 export interface AlarmDispositionRow {
   event_id: string
   tenant: string
