@@ -56,7 +56,7 @@ import type {
   ProtectionDecisionRow,
   ProtectionExceptionRow,
   RedemptionRow,
-  UnitRightRow,
+  UnitRightTable,
 } from './tables/protection.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
@@ -149,7 +149,7 @@ export interface Schema {
   protection_authorization: ProtectionAuthorizationRow
   operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow
-  unit_right: UnitRightRow
+  unit_right: UnitRightTable
   delegated_right: DelegatedRightRow
   redemption: RedemptionRow
   journal_row: JournalRowRow

@@ -125,8 +125,17 @@ const upsertReturned = preparedInsert((db, rows: readonly UnitRightRow[]) =>
 
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
 export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
-  await upsertAll(db, rows)
+  await upsertAll(
+    db,
+    rows.map((row) => fieldsOf(row, COLUMNS)),
+  )
 }
+
+/** Columns that a change of a right writes. A stored row has others, too. */
+const COLUMNS = [
+  ...(['line_id', 'unit_no', 'right_class', 'purchase_id', 'state', 'nonce', 'device_id', 'until_ms'] as const),
+  ...(['redemption_id', 'outcome', 'failures', 'returned_by', 'was_given'] as const),
+]
 
 /** Right of a unit; undefined before its first lease or use. */
 export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {

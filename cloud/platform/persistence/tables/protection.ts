@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** Protected items, release rights, authorizations, redemptions and exceptions. Units: ../schema.ts. */
 
 export interface ProtectedItemRow {
@@ -192,6 +194,11 @@ export interface UnitRightRow {
   returned_by: string | null
   /** 1 if a receipt home ever delegated this right to another agent; `delegated_right` contains the outcome. */
   was_given: 0 | 1
+}
+
+/** Table `unit_right`. `denied`: 1 if the deny list names the used right (receipt-home/deny-used-rights.ts). */
+export interface UnitRightTable extends UnitRightRow {
+  denied: Generated<0 | 1>
 }
 
 /** A right that a receipt home delegated to another agent. */

@@ -64,7 +64,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE unit_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, purchase_id text NOT NULL, state text NOT NULL,
     nonce text, device_id text, until_ms bigint, redemption_id text, outcome text, failures bigint NOT NULL, returned_by text,
-    was_given bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
+    was_given bigint NOT NULL DEFAULT 0, denied bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
+  `CREATE INDEX unit_right_to_deny ON unit_right (purchase_id) WHERE state = 'used' AND denied = 0`,
   `CREATE INDEX unit_right_by_purchase ON unit_right (purchase_id)`,
   `CREATE TABLE delegated_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
