@@ -3,10 +3,10 @@ import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. Each request of a slice costs, also
- * those after the cut: Node.js makes an error with a stack for each.
+ * Bytes that the parser gets at once; Node.js would give it a whole buffer of 64 KB. Every request of a slice costs, also
+ * those after the cut. So slices are short, but those inside a body of known length.
  */
-const SLICE = 1_024
+const SLICE = { bytes: 256, bodyBytes: 4_096 }
 /** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
 const CHUNKS = { free: 256, meanBytes: 64 }
 
@@ -45,7 +45,9 @@ export function isRefused(request: object): boolean {
 export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
   /** Connections that have sent a request in this turn. */
   const heard = new WeakSet<Socket>()
-  server.on(hasTls ? 'secureConnection' : 'connection', sliceBuffers)
+  /** Rest of the body that a connection announced, bytes. */
+  const bodies = new WeakMap<Socket, number>()
+  server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => sliceBuffers(socket, bodies))
   onMessage(server, ({ request }) => {
     const { socket } = request
     if (socket.destroyed) return void refused.add(request)
@@ -54,6 +56,7 @@ export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Soc
       return cut(socket, 'a request came together with the one before')
     }
     heard.add(socket)
+    bodies.set(socket, Number(request.headers['content-length'] ?? 0))
     // Runs before the next bytes are read. Waiting for the response would cut clients: it ends later than they see it.
     setImmediate(() => heard.delete(socket))
     if (request.headers['transfer-encoding'] !== undefined)
@@ -62,15 +65,19 @@ export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Soc
 }
 
 /** Gives the parser a buffer in slices, and nothing of it after the connection was cut. */
-function sliceBuffers(socket: Socket): void {
+function sliceBuffers(socket: Socket, bodies: WeakMap<Socket, number>): void {
   const [parse] = socket.listeners('data')
   if (!parse) return
   socket.removeListener('data', parse as () => void)
   socket.on('data', (buffer: Buffer) => {
-    for (let start = 0; start < buffer.length && !socket.destroyed; start += SLICE) {
+    for (let start = 0; start < buffer.length && !socket.destroyed;) {
       // The server waits for a slow reader of its answers.
       if (start > 0 && socket.isPaused()) return socket.unshift(buffer.subarray(start))
-      parse.call(socket, buffer.subarray(start, start + SLICE))
+      const body = bodies.get(socket) ?? 0
+      const end = start + Math.max(SLICE.bytes, Math.min(SLICE.bodyBytes, body))
+      bodies.set(socket, Math.max(0, body - (end - start)))
+      parse.call(socket, buffer.subarray(start, end))
+      start = end
     }
   })
 }
