@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import {
   comparableIdentifier,
   normaliseIdentifiers,
@@ -229,7 +230,8 @@ const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
         unit_no: eb.ref('excluded.unit_no'),
         item_seq: eb.ref('excluded.item_seq'),
         updated_ms: eb.ref('excluded.updated_ms'),
-        rev: eb('protected_item.rev', '+', 1),
+        // A literal, because all parameters must be those of the rows.
+        rev: sql<number>`protected_item.rev + 1`,
       })),
     )
     .returningAll(),
