@@ -59,7 +59,7 @@ import type {
   UnitRightTable,
 } from './tables/protection.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { PurchaseLineTable, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { ReceiptCodeRow, TillHourRow, TillReturnRow, TillRevocationRow, TillSaleRow } from './tables/tills.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type {
@@ -114,7 +114,7 @@ export interface Schema {
   product_count: ProductCountRow & Slotted
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
-  purchase_line: PurchaseLineRow
+  purchase_line: PurchaseLineTable
   purchase_unit: PurchaseUnitRow
   till_sale: TillSaleRow
   receipt_code: ReceiptCodeRow

@@ -97,7 +97,8 @@ function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: ProductRecallRow
     .selectFrom('purchase as p')
     .selectAll('p')
     .select(
-      sql<number>`CASE WHEN EXISTS (SELECT 1 FROM purchase_line l WHERE l.ean = ${ean} AND l.purchase_id = p.purchase_id)
+      sql<number>`CASE WHEN EXISTS (SELECT 1 FROM purchase_line l
+        WHERE l.tenant = ${tenant} AND l.ean = ${ean} AND l.purchase_id = p.purchase_id)
         THEN 1 ELSE 0 END`.as('has_goods'),
     )
     .where('p.tenant', '=', tenant)

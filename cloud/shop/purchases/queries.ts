@@ -5,6 +5,7 @@ import { fieldsOf, insertChunks, prepared } from '../../platform/persistence/pre
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   PurchaseLineRow,
+  PurchaseLineTable,
   PurchaseRow,
   PurchaseUnitRow,
   ShoppingSessionRow,
@@ -56,7 +57,7 @@ const unitByKey = prepared((db, p: { lineId: string; unitNo: number }) =>
 )
 
 const insertRow = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
-const insertLines = preparedInsert((db, rows: readonly PurchaseLineRow[]) =>
+const insertLines = preparedInsert((db, rows: readonly PurchaseLineTable[]) =>
   db.insertInto('purchase_line').values(rows),
 )
 const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
@@ -71,7 +72,9 @@ export async function insertPurchase(
   units: readonly PurchaseUnitRow[],
 ): Promise<void> {
   await insertRow(db, [purchase])
-  for (const chunk of insertChunks(lines)) await insertLines(db, chunk)
+  const { tenant } = purchase
+  const rows = lines.map((line) => ({ ...line, tenant }))
+  for (const chunk of insertChunks(rows)) await insertLines(db, chunk)
   for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
 }
 

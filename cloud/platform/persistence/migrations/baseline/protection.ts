@@ -89,6 +89,11 @@ export const PROTECTION: readonly string[] = [
     PRIMARY KEY (event_id, tenant))`,
   `CREATE INDEX protection_event_by_store ON protection_event (store_id, processed_ms, event_id)`,
   `CREATE INDEX protection_event_by_position ON protection_event (store_id, position, event_id)`,
+  `CREATE INDEX protection_event_by_type ON protection_event (store_id, type, position, event_id)`,
+  `CREATE INDEX protection_event_by_device ON protection_event (store_id, device_id, position, event_id)
+    WHERE device_id IS NOT NULL`,
+  `CREATE INDEX protection_event_by_purchase ON protection_event (store_id, purchase_id, position, event_id)
+    WHERE purchase_id IS NOT NULL`,
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, earlier text, PRIMARY KEY (event_id, tenant))`,
