@@ -1,7 +1,7 @@
-import { type Server, IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type Server, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https'
 import { createServer as createTcpServer, Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
 import type { ServerCertificate } from '../cloud/platform/foundation/config.ts'
@@ -10,72 +10,9 @@ import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../polic
 import type { Platform, Cancel } from '../policy/platform.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
+import { guardRequests, isRefused, onMessage } from './request-guard.ts'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
 import { existsSync, readFileSync } from 'node:fs'
-
-/** Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. */
-const SLICE = 4_096
-/** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
-const CHUNKS = { free: 256, meanBytes: 64 }
-
-/** Requests of connections that were cut before the app saw them. */
-const refused = new WeakSet<object>()
-
-/** True if the app must not perform this request, because its connection was cut. */
-function isRefused(request: object): boolean {
-  return refused.has(request)
-}
-
-/**
- * Cuts connections whose bytes cost much more than their number. Node.js handles all requests and chunks of a received
- * buffer in one turn of the event loop: 1,400 requests, or 10,000 chunks of one byte, and that for each connection.
- *
- *   - A second request in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
- *   - A body of tiny chunks.
- */
-export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
-  /** Connections that have sent a request in this turn. */
-  const heard = new WeakSet<Socket>()
-  server.on(hasTls ? 'secureConnection' : 'connection', sliceBuffers)
-  server.prependListener('request', (request: IncomingMessage) => {
-    const { socket } = request
-    if (socket.destroyed) return void refused.add(request)
-    if (heard.has(socket)) {
-      refused.add(request)
-      return cut(socket, 'a request came together with the one before')
-    }
-    heard.add(socket)
-    // Runs before the next bytes are read. Waiting for the response would cut clients: it ends later than they see it.
-    setImmediate(() => heard.delete(socket))
-    if (request.headers['transfer-encoding'] !== undefined)
-      limitChunks(request, () => cut(socket, 'the chunks of a body were too small'))
-  })
-}
-
-/** Gives the parser a buffer in slices, and nothing of it after the connection was cut. */
-function sliceBuffers(socket: Socket): void {
-  const [parse] = socket.listeners('data')
-  if (!parse) return
-  socket.removeListener('data', parse as () => void)
-  socket.on('data', (buffer: Buffer) => {
-    for (let start = 0; start < buffer.length && !socket.destroyed; start += SLICE) {
-      // The server waits for a slow reader of its answers.
-      if (start > 0 && socket.isPaused()) return socket.unshift(buffer.subarray(start))
-      parse.call(socket, buffer.subarray(start, start + SLICE))
-    }
-  })
-}
-
-function limitChunks(request: IncomingMessage, end: () => void): void {
-  let room = CHUNKS.free
-  request.push = (chunk: Uint8Array | null, encoding) => {
-    if (room < 0) return false
-    room += chunk === null ? 0 : chunk.length / CHUNKS.meanBytes - 1
-    if (room >= 0) return IncomingMessage.prototype.push.call(request, chunk, encoding)
-    end()
-    return false
-  }
-}
 
 /** Limits for the connections of an HTTP server. */
 export interface HttpLimits {
@@ -192,8 +129,8 @@ export function limitConnections(
     })
     wait(socket)
   })
-  // First, because the app may respond at once.
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+  onMessage(server, ({ request, response }) => {
+    if (isRefused(request)) return
     const { socket } = request
     silent.get(socket)?.()
     if (hasBody(request)) request.once('end', () => leave(socket))
@@ -265,16 +202,11 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
         headers: { ...JSON_HEADERS, 'content-type': 'application/json', 'retry-after': '1' },
       },
     )
-  const server = createAdaptorServer({
-    fetch: (request: Request, env: { readonly incoming: object }) =>
-      app && !isRefused(env.incoming) ? app.fetch(request, env) : starting(),
-    ...(certificate
-      ? {
-          createServer: createTlsServer,
-          serverOptions: { ...SERVER_OPTIONS, ...certificate.options(), handshakeTimeout: HANDSHAKE_MS },
-        }
-      : { serverOptions: SERVER_OPTIONS }),
-  }) as Server
+  const answer = getRequestListener((request, env) => (app ? app.fetch(request, env) : starting()))
+  const perform: RequestListener = (request, response) => void (isRefused(request) || answer(request, response))
+  const server = certificate
+    ? createTlsServer({ ...SERVER_OPTIONS, ...certificate.options(), handshakeTimeout: HANDSHAKE_MS }, perform)
+    : createServer(SERVER_OPTIONS, perform)
   certificate?.attach(server as Server & HttpsServer)
   const connections = limitConnections(server, limits, platform, warn, certificate !== undefined)
   await new Promise<void>((resolve, reject) => {

@@ -1,7 +1,7 @@
 import type { AgentAnswer } from '../../edge-agent/http/operations.ts'
 import { AgentError, asAgentError } from './agent-error.ts'
 import { errorOfAnswer, UntagError } from './error.ts'
-import { exchange, unreachable } from './exchange.ts'
+import { exchange, textOf, unreachable } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
 /** Buffers events for one consumer. A full buffer drops its oldest events and counts them. */
@@ -228,7 +228,10 @@ async function readOnce(
       signal: ending.signal,
     }
     const response = await platform.fetch(`${baseUrl}/v1/events`, init)
-    if (!response.ok) throw errorOfAnswer(response.status, response.headers, await response.text(), platform.now())
+    if (!response.ok) {
+      const text = await textOf(response, ending.signal)
+      throw errorOfAnswer(response.status, response.headers, text, platform.now())
+    }
     if (!response.body || !/^text\/event-stream\b/i.test(response.headers.get('content-type') ?? ''))
       throw new UntagError('the answer is no stream of events', { status: response.status, code: 'bad-answer' })
     watch()

@@ -106,7 +106,7 @@ export async function exchange(
     const response = await platform.fetch(url, { ...init, signal: ending.signal, redirect: 'error' })
     const announced = Number(response.headers.get('content-length') ?? 0)
     if (announced > ANSWER_LIMIT) throw tooLarge(response)
-    return { response, text: await textOf(response) }
+    return { response, text: await textOf(response, ending.signal) }
   } catch (error) {
     if (error instanceof UntagError) throw error
     if (signal?.aborted === true) throw signal.reason
@@ -119,10 +119,19 @@ export async function exchange(
   }
 }
 
-/** Reads a body without an announced size, too, only up to the limit. */
-async function textOf(response: Response): Promise<string> {
+/** Reads a body without an announced size, too, only up to the limit, and only until the signal aborts. */
+export async function textOf(response: Response, signal: AbortSignal): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''
+  // Some `fetch` implementations do not end the body when the signal aborts.
+  const stop = () => void reader.cancel().catch(() => undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  const text = await textFrom(reader, response).finally(() => signal.removeEventListener('abort', stop))
+  signal.throwIfAborted()
+  return text
+}
+
+async function textFrom(reader: ReadableStreamDefaultReader<Uint8Array>, response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
   let size = 0

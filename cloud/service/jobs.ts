@@ -23,6 +23,8 @@ import { endDueMoves } from '../protection/devices/due-moves.ts'
 import { pruneDelegated } from '../protection/rights/delegated-rights.ts'
 import { publishRecalledReceipts } from '../protection/recalls/recalled-receipts.ts'
 import { publishRecalls } from '../protection/recalls/publish-recalls.ts'
+import { continueHomeMoves } from '../protection/receipt-home/home-move.ts'
+import { revokeDueTokens } from '../protection/leases/token-revocations.ts'
 import { refreshItems, pruneRemovedNames } from '../protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { CONNECTED_MS } from './messaging/sibling-agents.ts'
@@ -74,6 +76,8 @@ export function startJobs(
   repeater.every(ITEMS_MS, 'items of changed products', () => refreshItems(database, services))
   repeater.every(LISTINGS_MS, 'listings of changed products', () => refreshListings(database, services))
   repeater.every(ITEMS_MS, 'items of recalls', () => publishRecalls(database, services))
+  repeater.every(ITEMS_MS, 'moves of receipt homes', () => continueHomeMoves(database, services))
+  repeater.every(ITEMS_MS, 'revocation of tokens', () => revokeDueTokens(database, services))
   repeater.every(ITEMS_MS, 'receipts of recalls', () => publishRecalledReceipts(database, services))
   repeater.every(
     SEALING_MS,

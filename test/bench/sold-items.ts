@@ -123,13 +123,14 @@ async function insertPurchases(
 }
 
 /** Inserts the purchase lines, each with its one unit. */
-async function insertLines({ db, product }: Selling, sales: readonly Sale[]): Promise<void> {
+async function insertLines({ db, store, product }: Selling, sales: readonly Sale[]): Promise<void> {
   await db
     .insertInto('purchase_line')
     .values(
       sales.map(({ purchaseId, lineId }) => ({
         line_id: lineId,
         purchase_id: purchaseId,
+        tenant: store.tenant,
         line_no: 0,
         name: product.name,
         ean: product.ean,

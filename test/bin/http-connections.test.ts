@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { Hono } from 'hono'
 import { afterEach, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../host/http-server.ts'
-import { guardRequests } from '../../host/http-server.ts'
+import { guardRequests } from '../../host/request-guard.ts'
 import { limitConnections, listen, type HttpServer } from '../../host/http-server.ts'
 import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
@@ -95,6 +95,9 @@ it.each([
 })
 
 const HOSTILE = [
+  ['sends requests that Node.js answers with 417', 'GET /count HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n'.repeat(700)],
+  ['sends requests that Node.js answers with 400', 'GET /count HTTP/1.1\r\n\r\n'.repeat(1_000)],
+  ['sends requests that wait for 100', 'GET /count HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n'.repeat(700)],
   ['sends many requests at once', 'GET /count HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)],
   [
     'sends many requests at once, with a body',
@@ -129,8 +132,8 @@ it.each(HOSTILE)('parses nothing more of a client that %s', async (_name, text) 
   const { port } = own.address() as AddressInfo
   const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined)
   await new Promise((resolve) => socket.once('close', resolve).once('connect', () => socket.resume().write(text)))
-  // A slice has at most 170 requests.
-  expect([requests <= 170, cuts]).toEqual([true, 1])
+  // A slice has at most 14 requests.
+  expect([requests <= 14, cuts]).toEqual([true, 1])
   expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('here')
   await new Promise((resolve) => own.close(resolve))
 })

@@ -3,7 +3,7 @@ import { keyCaller, rolesFrom } from '../foundation/caller.ts'
 import { Id, iso, Limit, definedFields, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorField, toPage } from '../operations/paging.ts'
-import { newId } from '../../../policy/ids.ts'
+import { firstIdAt, newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
@@ -14,6 +14,8 @@ interface AuditFilter {
   entityId: string | undefined
   /** Last entry of the previous page. */
   after: string | undefined
+  /** Last entry that this page looks at. */
+  upTo?: string | undefined
   /** Lists only entries by this actor or about these entities. */
   only: { actor: string; entityIds: readonly string[] } | undefined
   limit: number
@@ -22,15 +24,41 @@ interface AuditFilter {
 /** Entries of one tenant, oldest first, at most `limit`. */
 function listAuditEntries(
   db: Db,
-  { tenant, sinceMs, entityId, after, only, limit }: AuditFilter,
+  { tenant, sinceMs, entityId, after, upTo, only, limit }: AuditFilter,
 ): Promise<(AuditEntryRow & SealRow)[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
-  if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs)
+  if (sinceMs !== undefined)
+    // The id begins with the time, so the index finds the first entry.
+    query = query.where('at_ms', '>=', sinceMs).where('entry_id', '>=', firstIdAt('aud', sinceMs - ID_GUARD_MS))
+  if (upTo !== undefined) query = query.where('entry_id', '<=', upTo)
   if (entityId !== undefined) query = query.where('entity_id', '=', entityId)
   if (after !== undefined) query = query.where('entry_id', '>', after)
   if (only)
     query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
   return query.orderBy('entry_id').limit(limit).execute()
+}
+
+/** Clocks of several processes may differ by this time, ms. */
+const ID_GUARD_MS = 3_600_000
+/** Entries that one page looks at for a key that is bound to stores. No index has only the entries that it may see. */
+const LOOKED_AT = 10_000
+
+/** Last entry that a page after `after` looks at; undefined if it may look at all. */
+async function endOfPage(
+  db: Db,
+  { tenant, sinceMs, after }: Pick<AuditFilter, 'tenant' | 'sinceMs' | 'after'>,
+): Promise<string | undefined> {
+  const from = [after ?? '', sinceMs === undefined ? '' : firstIdAt('aud', sinceMs - ID_GUARD_MS)].sort().at(-1) ?? ''
+  const end = await db
+    .selectFrom('audit_entry')
+    .select('entry_id')
+    .where('tenant', '=', tenant)
+    .where('entry_id', '>', from)
+    .orderBy('entry_id')
+    .offset(LOOKED_AT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return end?.entry_id
 }
 
 /** Adds an entry for a change that the command line makes without an API call. */
@@ -72,7 +100,8 @@ export const fetchAuditLog = operation({
   roles: rolesFrom('admin'),
   summary: 'Lists who changed what, oldest first.',
   description:
-    'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key.',
+    'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key. ' +
+    'Its pages may have fewer entries than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   mayBeStale: true,
   request: z.strictObject({
@@ -85,15 +114,15 @@ export const fetchAuditLog = operation({
   example: { since: '2026-11-20T00:00:00Z' },
   async run(call, { since, entityId, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
-    const rows = await listAuditEntries(call.db, {
+    const page = {
       tenant: caller.tenant,
       sinceMs: since === undefined ? undefined : Date.parse(since),
-      entityId,
       after: cursor,
-      only: caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds },
-      limit: limit + 1,
-    })
-    const { items, nextCursor } = toPage(rows, (row) => row.entry_id, { limit })
+    }
+    const only = caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds }
+    const upTo = only && entityId === undefined ? await endOfPage(call.db, page) : undefined
+    const rows = await listAuditEntries(call.db, { ...page, entityId, upTo, only, limit: limit + 1 })
+    const { items, nextCursor = upTo } = toPage(rows, (row) => row.entry_id, { limit })
     const entries = items.map((row) => ({
       entryId: row.entry_id,
       at: iso(row.at_ms),

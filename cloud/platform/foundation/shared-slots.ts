@@ -5,6 +5,7 @@ import { Failure } from './failure.ts'
 interface LruCache<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): void
+  delete(key: K): void
   clear(): void
   readonly size: number
 }
@@ -30,6 +31,7 @@ export function lruCache<K, V>(limit: number): LruCache<K, V> {
       const [oldest] = entries.keys()
       if (entries.size > limit && oldest !== undefined) entries.delete(oldest)
     },
+    delete: (key) => void entries.delete(key),
     clear: () => entries.clear(),
     get size() {
       return entries.size

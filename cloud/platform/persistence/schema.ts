@@ -39,6 +39,7 @@ import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tab
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
   AlarmDispositionRow,
+  TokenRevocationRow,
   AuthorizationUnitRow,
   DenyEntryRow,
   DelegatedRightRow,
@@ -55,10 +56,10 @@ import type {
   ProtectionDecisionRow,
   ProtectionExceptionRow,
   RedemptionRow,
-  UnitRightRow,
+  UnitRightTable,
 } from './tables/protection.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { PurchaseLineTable, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { ReceiptCodeRow, TillHourRow, TillReturnRow, TillRevocationRow, TillSaleRow } from './tables/tills.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type {
@@ -113,7 +114,7 @@ export interface Schema {
   product_count: ProductCountRow & Slotted
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
-  purchase_line: PurchaseLineRow
+  purchase_line: PurchaseLineTable
   purchase_unit: PurchaseUnitRow
   till_sale: TillSaleRow
   receipt_code: ReceiptCodeRow
@@ -134,6 +135,7 @@ export interface Schema {
   item_gone: ItemGoneRow
   item_refresh: ItemRefreshRow
   product_recall: ProductRecallRow
+  token_revocation: TokenRevocationRow
   alarm_disposition: AlarmDispositionRow
   item_move: ItemMoveRow
   agent: AgentRow
@@ -147,7 +149,7 @@ export interface Schema {
   protection_authorization: ProtectionAuthorizationRow
   operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow
-  unit_right: UnitRightRow
+  unit_right: UnitRightTable
   delegated_right: DelegatedRightRow
   redemption: RedemptionRow
   journal_row: JournalRowRow

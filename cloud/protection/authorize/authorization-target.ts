@@ -11,6 +11,7 @@ import { applyOverride } from './override-lease.ts'
 import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import { RECALLED } from '../../../policy/item-status.ts'
 import { orderOfCode } from '../../shop/pickup-orders/queries.ts'
+import { recallReader } from '../items/recalls.ts'
 import { hasRecalledGoods } from '../recalls/publish-recalls.ts'
 
 /** One unit with the facts for its decision. */
@@ -136,7 +137,7 @@ export async function loadLockerTarget(
           category: '',
           brand: '',
           priceCent: order.total_cent,
-          ...((await hasRecalledGoods(call.db, order)) && RECALLED),
+          ...((await hasRecalledGoods(call.db, order, recallReader(call.db, order.tenant))) && RECALLED),
         }
       : null,
     identifiedBy: [],

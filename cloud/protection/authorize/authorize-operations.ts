@@ -27,7 +27,7 @@ import { maySee } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { isRecalled, recallsByProduct } from '../items/recalls.ts'
+import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
 import { assertResynced } from '../leases/resync.ts'
 import { storeDataOf } from '../../shop/purchases/present.ts'
 import { findPurchase, readLines, readUnits } from '../../shop/purchases/queries.ts'
@@ -102,7 +102,7 @@ async function areAllRecalled(
   open: readonly OpenUnit[],
   pastMs: number | undefined,
 ): Promise<boolean> {
-  const recallsOf = await recallsByProduct(db, tenant, pastMs)
+  const recallsOf = await recallsByEan(db, tenant, pastMs)
   const lineOf = new Map(lines.map((line) => [line.line_id, line]))
   const items = await itemsBoundTo(
     db,
@@ -111,7 +111,7 @@ async function areAllRecalled(
   )
   return open.every(({ unit }, n) => {
     const [item, line] = [items[n], lineOf.get(unit.line_id)]
-    return isRecalled(recallsOf(item?.product_id ?? line?.product_id), { storeId, item, line })
+    return isRecalled(recallsOf(eanOf({ item, line })), { storeId, item, line })
   })
 }
 

@@ -8,7 +8,7 @@ import type { ProtectedItemRow, ProtectionAuthorizationRow } from '../../platfor
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
-import { isRecalled, recallsByProduct } from '../items/recalls.ts'
+import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
 import { rightName, rightsOfPurchase, triesOf } from '../rights/rights.ts'
 import { rightsOf, type UnitQuery } from './resolve-unit.ts'
@@ -116,7 +116,7 @@ async function loadFacts(
     return item ? [{ item, soldCent: line && valueOf(line) }] : []
   })
   const products = await productsOfItems(db, sold)
-  const recallsOf = await recallsByProduct(db, purchase.tenant, pastMs)
+  const recallsOf = await recallsByEan(db, purchase.tenant, pastMs)
   const storeId = purchase.store_id
   const paid = isPaid(purchase)
   return (unit) => {
@@ -131,7 +131,7 @@ async function loadFacts(
       ...(paid && !item && { paidBy: 'purchase' as const }),
       ...(staffReason !== undefined && { staffReason }),
       ...shopperPrice(purchase),
-      ...(isRecalled(recallsOf(item?.product_id ?? line.product_id), { storeId, item, line }) && RECALLED),
+      ...(isRecalled(recallsOf(eanOf({ item, line })), { storeId, item, line }) && RECALLED),
     }
   }
 }

@@ -19,7 +19,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { findPurchase, readUnits, readLines } from '../../shop/purchases/queries.ts'
 import { findItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
-import { isRecalled, recallFacts, recallsOf, type RecallableGoods } from '../items/recalls.ts'
+import { eanOf, isRecalled, recallFacts, recallsByEan, type RecallableGoods } from '../items/recalls.ts'
 import { itemAsOf, purchaseAsOf, rightsAsOf } from '../rights/past-state.ts'
 import { viewGrantableRights, type StoredRight } from '../rights/delegated-rights.ts'
 import {
@@ -317,9 +317,9 @@ async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<Resol
     return { facts, itemStatus: null, purchase, mustBeRead: false, isUntagged: true }
   }
   const rights = rightClassOf(action)
-  const recalls = await recallsOf(db, query.tenant, line.product_id, query.pastMs)
+  const recallsOf = await recallsByEan(db, query.tenant, query.pastMs)
   const candidates = await candidatesOf(query, units, rights, purchase, (item) =>
-    isRecalled(recalls, { storeId: query.storeId, item, line }),
+    isRecalled(recallsOf(eanOf({ item, line })), { storeId: query.storeId, item, line }),
   )
   const open = candidates.filter((c) => !c.mustBeRead)
   const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]

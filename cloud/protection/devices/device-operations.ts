@@ -13,7 +13,7 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
 import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 import { adoptDevice, setDeviceAgent } from './move-device.ts'
-import { revokeAuthorization } from '../leases/leases.ts'
+import { revokeTokens } from '../leases/token-revocations.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
 
@@ -284,13 +284,7 @@ export const decommissionDevice = operation({
     const revokedMs = row.revoked_ms ?? call.nowMs
     if (row.revoked_ms === null) {
       await call.db.updateTable('device').set({ revoked_ms: revokedMs }).where('device_id', '=', deviceId).execute()
-      const live = await call.db
-        .selectFrom('protection_authorization')
-        .selectAll()
-        .where('device_id', '=', deviceId)
-        .where('exp', '>', Math.floor(call.nowMs / 1_000))
-        .execute()
-      for (const authorization of live) await revokeAuthorization(call, authorization, 'the device was decommissioned')
+      await revokeTokens(call, { kind: 'device', deviceId }, 'the device was decommissioned')
       await storeDocumentChanged(call, store.store_id)
     }
     call.changed(deviceId)

@@ -2,9 +2,9 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
-import { updateAuthorization, outstandingOf } from '../leases/authorizations.ts'
+import { outstandingUntil } from '../leases/authorizations.ts'
 import { listDevices } from '../store-facts/device-queries.ts'
-import { revokeAuthorization } from '../leases/leases.ts'
+import { revokeTokens } from '../leases/token-revocations.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { beginHomeMove, storeFormerHome } from '../receipt-home/home-move.ts'
 import { policyOf } from '../store-facts/parsed-policy.ts'
@@ -128,31 +128,31 @@ export async function moveToAgent(
   const movingTo = device.agent_id === agentId ? null : agentId
   await call.db.updateTable('device').set({ moving_to: movingTo }).where('device_id', '=', device.device_id).execute()
   if (movingTo === null) return { agent_id: agentId, moving_to: null }
-  await revokeTokens(call, device)
+  await revokeTokensOfFormer(call, device, device.agent_id)
   const moving = { ...device, moving_to: movingTo }
   return (await endMove(call, moving, store))
     ? { agent_id: movingTo, moving_to: null }
     : { agent_id: device.agent_id, moving_to: movingTo }
 }
 
-async function revokeTokens(call: Call, device: DeviceRow): Promise<void> {
-  const rows = await call.db
-    .selectFrom('protection_authorization')
-    .selectAll()
+/** Requests the former agent to void all tokens of the device, and revokes them. */
+async function revokeTokensOfFormer(call: Call, device: DeviceRow, agentId: string): Promise<void> {
+  await call.db
+    .updateTable('protection_authorization')
+    .set({ void_asked_ms: call.nowMs })
     .where('device_id', '=', device.device_id)
-    .where('agent_id', '=', device.agent_id)
+    .where('agent_id', '=', agentId)
     .where('exp', '>', Math.floor(call.nowMs / 1_000) - GUARD_SECONDS)
+    .where('void_asked_ms', 'is', null)
     .where('voided_ms', 'is', null)
     .execute()
-  for (const row of rows) {
-    if (row.revoked_ms === null) await revokeAuthorization(call, row, 'the device goes to another agent')
-    else if (row.void_asked_ms === null) await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
-  }
+  const scope = { kind: 'device', deviceId: device.device_id, agentId } as const
+  await revokeTokens(call, scope, 'the device goes to another agent')
 }
 
 /** Ends the move if all tokens of the device have ended. Returns whether the move ended. */
 async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
-  if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0) return false
+  if (device.moving_to === null || (await outstandingUntil(call.db, device, call.nowMs)) !== null) return false
   await setDeviceAgent(call, device, store, device.moving_to)
   return true
 }

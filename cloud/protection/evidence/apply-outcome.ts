@@ -7,7 +7,7 @@ import type { UnitKey } from '../rights/rights.ts'
 import { unitOf, settleRight } from '../rights/settle-purchase.ts'
 import { type EvidenceScope, type EvidenceSource, raiseForeignEvidence } from './evidence-scope.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { findPurchase, findUnit, readLines, recordCancelledUnit, readUnits } from '../../shop/purchases/queries.ts'
+import { findPurchase, findUnit, readLines, recordCancelledUnits, readUnits } from '../../shop/purchases/queries.ts'
 import { STOPPED_STATUSES } from './evidence-facts.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
 import { notifyGates } from '../items/item-sequence.ts'
@@ -36,7 +36,7 @@ export async function holdItemsOfCancelled(
     // Keeps a status that staff have set since.
     if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
     await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
-    await recordCancelledUnit(db, unit, 'exception_hold')
+    await recordCancelledUnits(db, [{ unit: unit, status: 'exception_hold' }])
     notifyGates(scope, purchase.store_id)
   }
 }

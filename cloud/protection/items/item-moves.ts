@@ -1,5 +1,6 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 
@@ -21,45 +22,41 @@ export async function storeMoves(
   nowMs: number,
   { reason, operatorId }: MovedBy = {},
 ): Promise<void> {
-  for (const item of items) {
-    if (item.item_status === from) continue
-    await insertMove(db, item, from, nowMs, { reason, operatorId })
-  }
+  const moves = items.flatMap((item) =>
+    item.item_status === from ? [] : [moveOf(item, from, nowMs, { reason, operatorId })],
+  )
+  for (const chunk of insertChunks(moves)) await insertMoves(db, chunk)
 }
 
 /** Stores that the tag of a sold item was removed for other goods: a move without a change of the status. */
-export function storeTagRemoval(db: Db, item: ProtectedItemRow, nowMs: number, by: MovedBy): Promise<void> {
-  return insertMove(db, item, item.item_status, nowMs, by)
+export async function storeTagRemoval(db: Db, item: ProtectedItemRow, nowMs: number, by: MovedBy): Promise<void> {
+  await insertMoves(db, [moveOf(item, item.item_status, nowMs, by)])
 }
 
-async function insertMove(
-  db: Db,
+function moveOf(
   item: ProtectedItemRow,
   from: string | null,
   nowMs: number,
   { reason, operatorId }: MovedBy,
-): Promise<void> {
+): Omit<ItemMoveRow, 'position'> {
   const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
-  // Inserts rows singly, so that the statement is compiled only once. There is seldom more than one row.
-  await insertMoves(db, [
-    {
-      item_id,
-      rev,
-      tenant,
-      store_id,
-      from_status: from,
-      to_status: item_status,
-      epc,
-      tag_uid,
-      tag_id,
-      ean,
-      purchase_id,
-      line_id,
-      at_ms: nowMs,
-      reason: reason ?? null,
-      operator_id: operatorId ?? null,
-    },
-  ])
+  return {
+    item_id,
+    rev,
+    tenant,
+    store_id,
+    from_status: from,
+    to_status: item_status,
+    epc,
+    tag_uid,
+    tag_id,
+    ean,
+    purchase_id,
+    line_id,
+    at_ms: nowMs,
+    reason: reason ?? null,
+    operator_id: operatorId ?? null,
+  }
 }
 
 /** Newest status moves of an item in its store. */

@@ -12,7 +12,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { goodsOf, recallFacts } from './recalls.ts'
+import { goodsOf, recallFacts, recallReader } from './recalls.ts'
 import { newestMoves } from './item-moves.ts'
 import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByStaff } from './move-by-staff.ts'
@@ -56,7 +56,8 @@ export const registerProtectedItems = operation({
   emits: ['securityTag.deactivated'],
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
-    const { done: registered, errors } = await runRows(items, (item) => registerItem(call, store, item))
+    const recallsOf = recallReader(call.db, store.tenant)
+    const { done: registered, errors } = await runRows(items, (item) => registerItem(call, store, item, recallsOf))
     call.changed(storeId)
     if (registered > 0) notifyGates(call, storeId)
     return { success: true as const, registered, errors }

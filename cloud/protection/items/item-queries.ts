@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import {
   comparableIdentifier,
   normaliseIdentifiers,
@@ -6,12 +7,13 @@ import {
 } from '../../../policy/item-identifiers.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
-import type { Db } from '../../platform/persistence/database.ts'
-import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
+import { insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import { nextChangeSeq } from './item-sequence.ts'
+import { nextChangeSeq, nextItemSeq } from './item-sequence.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
@@ -203,6 +205,58 @@ export async function updateItem(
     .returningAll()
     .executeTakeFirstOrThrow()
   await storeMoves(db, [changed], item.item_status, nowMs, by)
+  return changed
+}
+
+/** A change of an item that keeps its tags. */
+export type StatusChange = Pick<ProtectedItemRow, 'item_status'> &
+  Partial<Pick<ProtectedItemRow, 'product_id' | 'ean' | 'purchase_id' | 'line_id' | 'unit_no'>>
+
+const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
+  db
+    .insertInto('protected_item')
+    .values(rows)
+    .onConflict((c) =>
+      c.column('item_id').doUpdateSet((eb) => ({
+        item_status: eb.ref('excluded.item_status'),
+        product_id: eb.ref('excluded.product_id'),
+        ean: eb.ref('excluded.ean'),
+        purchase_id: eb.ref('excluded.purchase_id'),
+        line_id: eb.ref('excluded.line_id'),
+        unit_no: eb.ref('excluded.unit_no'),
+        item_seq: eb.ref('excluded.item_seq'),
+        updated_ms: eb.ref('excluded.updated_ms'),
+        // A literal, because all parameters must be those of the rows.
+        rev: sql<number>`protected_item.rev + 1`,
+      })),
+    )
+    .returningAll(),
+)
+
+/**
+ * Does for many items what `updateItem` does for one, with few statements. `changes` may contain each item once. Returns
+ * the changed items by id.
+ */
+export async function updateStatuses(
+  db: Db,
+  changes: readonly { item: ProtectedItemRow; change: StatusChange }[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+  const rows: ProtectedItemRow[] = []
+  for (const [storeId, ofStore] of groupBy(changes, ({ item }) => item.store_id)) {
+    const first = await nextItemSeq(db, storeId, ofStore.length)
+    rows.push(...ofStore.map(({ item, change }, n) => ({ ...item, ...change, item_seq: first + n, updated_ms: nowMs })))
+  }
+  const changed = new Map<string, ProtectedItemRow>()
+  for (const chunk of insertChunks(rows))
+    for (const row of await writeStatuses(db, chunk)) changed.set(row.item_id, row)
+  for (const [from, ofStatus] of groupBy(changes, ({ item }) => item.item_status))
+    await storeMoves(
+      db,
+      ofStatus.flatMap(({ item }) => changed.get(item.item_id) ?? []),
+      from,
+      nowMs,
+    )
   return changed
 }
 

@@ -1,4 +1,4 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
 import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
@@ -12,7 +12,7 @@ import type { PurchaseLineRow } from '../../platform/persistence/tables/purchase
  * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR releases).
  */
 
-export type Recall = Pick<ProductRecallRow, 'store_ids' | 'product_id' | 'lot' | 'expiry' | 'serial'>
+export type Recall = Pick<ProductRecallRow, 'store_ids' | 'ean' | 'lot' | 'expiry' | 'serial'>
 
 /** Goods as a recall sees them. An unknown lot, expiry or serial matches no recall that names it. */
 export interface RecallableGoods {
@@ -21,23 +21,38 @@ export interface RecallableGoods {
   /** Line that the item, or a unit without an item, is sold in. */
   line?: Partial<SoldLine> | undefined
 }
-type RecallableItem = Pick<ProtectedItemRow, 'product_id' | 'lot' | 'expiry' | 'serial'>
-type SoldLine = Pick<PurchaseLineRow, 'product_id' | 'lot' | 'expiry' | 'serial'>
+type RecallableItem = Pick<ProtectedItemRow, 'ean' | 'lot' | 'expiry' | 'serial'>
+type SoldLine = Pick<PurchaseLineRow, 'ean' | 'lot' | 'expiry' | 'serial'>
 
-/** True if one of the recalls stops the goods. What an item does not state, its line may. */
-export function isRecalled(recalls: readonly Recall[], { storeId, item, line }: RecallableGoods): boolean {
-  const productId = item?.product_id ?? line?.product_id
+/** EAN of goods: of the item's product, else of its line. An SGTIN has it although the catalogue lacks the product. */
+export function eanOf({ item, line }: Pick<RecallableGoods, 'item' | 'line'>): string | null | undefined {
+  return item?.ean ?? line?.ean
+}
+
+/**
+ * True if one of the recalls stops the goods. What an item does not state, its line may. Compares the stores last,
+ * because an account may have many recalls that each name many stores.
+ */
+export function isRecalled(recalls: readonly Recall[], goods: RecallableGoods): boolean {
+  const { storeId, item, line } = goods
+  const ean = eanOf(goods)
   return recalls.some(
     (recall) =>
-      recall.product_id === productId &&
-      isInStore(recall, storeId) &&
-      UNIT_FIELDS.every((field) => recall[field] === null || recall[field] === (item?.[field] ?? line?.[field])),
+      recall.ean === ean &&
+      UNIT_FIELDS.every((field) => recall[field] === null || recall[field] === (item?.[field] ?? line?.[field])) &&
+      isInStore(recall, storeId),
   )
 }
 
+/** Stores by row of a recall, because one call compares a recall with thousands of units. */
+const storesByRow = new WeakMap<object, ReadonlySet<string>>()
+
 /** True if the recall applies in this store. */
 export function isInStore(recall: Pick<ProductRecallRow, 'store_ids'>, storeId: string): boolean {
-  return storesOfRecall(recall)?.includes(storeId) ?? true
+  if (recall.store_ids === null) return true
+  const stores = storesByRow.get(recall) ?? new Set(storesOfRecall(recall))
+  storesByRow.set(recall, stores)
+  return stores.has(storeId)
 }
 
 /** True if the recall names only the product: then it stops goods whatever is known about them. */
@@ -46,7 +61,7 @@ export function stopsWholeProduct(recall: Recall): boolean {
 }
 
 const soldLine = prepared((db, p: { lineId: string }) =>
-  db.selectFrom('purchase_line').select(['product_id', 'lot', 'expiry', 'serial']).where('line_id', '=', p.lineId),
+  db.selectFrom('purchase_line').select(['ean', 'lot', 'expiry', 'serial']).where('line_id', '=', p.lineId),
 )
 
 /** An item with the line that it is sold in. */
@@ -60,12 +75,12 @@ export function storesOfRecall({ store_ids }: Pick<ProductRecallRow, 'store_ids'
   return store_ids === null ? null : (JSON.parse(store_ids) as string[])
 }
 
-const ofProduct = prepared((db, p: { tenant: string; productId: string; atMs: number }) =>
+const ofEan = prepared((db, p: { tenant: string; ean: string; atMs: number }) =>
   db
     .selectFrom('product_recall')
     .selectAll()
     .where('tenant', '=', p.tenant)
-    .where('product_id', '=', p.productId)
+    .where('ean', '=', p.ean)
     .where('started_ms', '<=', p.atMs)
     .where((eb) => eb.or([eb('ended_ms', 'is', null), eb('ended_ms', '>', p.atMs)])),
 )
@@ -73,14 +88,21 @@ const ofProduct = prepared((db, p: { tenant: string; productId: string; atMs: nu
 /** Later than any recall starts: the recalls of now, whatever clock they started by. */
 const NOW = Number.MAX_SAFE_INTEGER
 
-/** Recalls of a product that are active now, or were active at `pastMs`. */
-export function recallsOf(
-  db: Db,
-  tenant: string,
-  productId: string | null | undefined,
-  pastMs?: number,
-): Promise<ProductRecallRow[]> {
-  return productId ? ofProduct(db, { tenant, productId, atMs: pastMs ?? NOW }) : Promise.resolve([])
+/** Reads the recalls of an EAN. */
+export type RecallReader = (ean: string | null | undefined) => Promise<readonly ProductRecallRow[]>
+
+/**
+ * Reads recalls that are active now, or were active at `pastMs`, each EAN once. Use one reader for all rows of a call:
+ * a product may have 500 recalls of 1,000 stores.
+ */
+export function recallReader(db: Db, tenant: string, pastMs?: number): RecallReader {
+  const known = new Map<string, Promise<readonly ProductRecallRow[]>>()
+  return (ean) => {
+    if (!ean) return Promise.resolve([])
+    const recalls = known.get(ean) ?? ofEan(db, { tenant, ean, atMs: pastMs ?? NOW })
+    known.set(ean, recalls)
+    return recalls
+  }
 }
 
 /** Active recalls of an account. */
@@ -95,21 +117,21 @@ export const allRecalls = preparedRows((db, tenant: string) =>
 
 /**
  * Reads the recalls of an account that are active now, or were active at `pastMs`. Returns a function that returns those
- * of a product.
+ * of an EAN.
  */
-export async function recallsByProduct(
+export async function recallsByEan(
   db: Db,
   tenant: string,
   pastMs?: number,
-): Promise<(productId: string | null | undefined) => readonly ProductRecallRow[]> {
+): Promise<(ean: string | null | undefined) => readonly ProductRecallRow[]> {
   const wasActive = (row: ProductRecallRow, atMs: number) =>
     row.started_ms <= atMs && (row.ended_ms === null || row.ended_ms > atMs)
   const recalls =
     pastMs === undefined
       ? await activeRecalls(db, tenant)
       : (await allRecalls(db, tenant)).filter((row) => wasActive(row, pastMs))
-  const byProduct = groupBy(recalls, (row) => row.product_id)
-  return (productId) => byProduct.get(productId ?? '') ?? []
+  const byEan = groupBy(recalls, (row) => row.ean)
+  return (ean) => byEan.get(ean ?? '') ?? []
 }
 
 /** Facts for `decide` that replace the status of recalled goods; empty for other goods. */
@@ -119,33 +141,8 @@ export async function recallFacts(
   goods: RecallableGoods,
   pastMs: number | undefined,
 ): Promise<Partial<typeof RECALLED>> {
-  const recalls = await recallsOf(db, tenant, goods.item?.product_id ?? goods.line?.product_id, pastMs)
+  const recalls = await recallReader(db, tenant, pastMs)(eanOf(goods))
   return isRecalled(recalls, goods) ? RECALLED : {}
-}
-
-/** SQL condition: rows of this table are in a store of the recall. */
-export function inStoresOf(
-  table: 'i' | 'p',
-  recall: Pick<ProductRecallRow, 'tenant' | 'store_ids'>,
-): RawBuilder<SqlBool> {
-  const store = sql.ref(`${table}.store_id`)
-  const stores = storesOfRecall(recall)
-  return stores === null
-    ? sql<SqlBool>`${store} IN (SELECT store_id FROM store WHERE tenant = ${recall.tenant})`
-    : sql<SqlBool>`${store} IN (${sql.join(stores)})`
-}
-
-/** The registered items that a recall stops, joined with the lines that they were sold in. */
-export function recalledItems(db: Db, recall: Recall & Pick<ProductRecallRow, 'tenant'>) {
-  const items = db
-    .selectFrom('protected_item as i')
-    .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
-    .where(inStoresOf('i', recall))
-    .where('i.product_id', '=', recall.product_id)
-  return UNIT_FIELDS.reduce((query, field) => {
-    const value = recall[field]
-    return value === null ? query : query.where((eb) => eb(eb.fn.coalesce(`i.${field}`, `l.${field}`), '=', value))
-  }, items)
 }
 
 const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
@@ -161,20 +158,29 @@ interface RecallWindow {
 }
 
 /**
- * Looks at the next `limit` items of a recall's product after this id. The limit counts the items that do not match,
- * too: so each look costs the same, however few the recall stops.
+ * Looks at the next items of a recall's product after this id. The limit counts the items that do not match, too: so
+ * each look costs the same, however few the recall stops. It ends early if the items are in too many stores.
  */
-export async function readWindow(db: Db, recall: Recall, after: string, limit: number): Promise<RecallWindow> {
-  const rows = await db
+export async function readWindow(
+  db: Db,
+  recall: Recall & Pick<ProductRecallRow, 'tenant'>,
+  after: string,
+  limit: { items: number; stores: number },
+): Promise<RecallWindow> {
+  const found = await db
     .selectFrom('protected_item as i')
     .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
-    .select(['i.item_id', 'i.store_id', 'i.item_status', 'i.product_id', 'i.lot', 'i.expiry', 'i.serial'])
+    .select(['i.item_id', 'i.store_id', 'i.item_status', 'i.ean', 'i.lot', 'i.expiry', 'i.serial'])
     .select(['l.lot as line_lot', 'l.expiry as line_expiry', 'l.serial as line_serial'])
-    .where('i.product_id', '=', recall.product_id)
+    .where('i.tenant', '=', recall.tenant)
+    .where('i.ean', '=', recall.ean)
     .where('i.item_id', '>', after)
     .orderBy('i.item_id')
-    .limit(limit)
+    .limit(limit.items)
     .execute()
+  const stores = new Set<string>()
+  const tooMany = found.findIndex(({ store_id: storeId }) => stores.add(storeId).size > limit.stores)
+  const rows = tooMany < 0 ? found : found.slice(0, tooMany)
   const items = rows.filter((item) =>
     isRecalled([recall], {
       storeId: item.store_id,
@@ -185,7 +191,7 @@ export async function readWindow(db: Db, recall: Recall, after: string, limit: n
   return {
     items,
     sold: items.filter((item) => SOLD.has(item.item_status)).length,
-    last: rows.length < limit ? null : (rows.at(-1)?.item_id ?? null),
+    last: found.length < limit.items && tooMany < 0 ? null : (rows.at(-1)?.item_id ?? null),
   }
 }
 

@@ -26,7 +26,7 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { revokeLeases, clearPurchaseLinks } from './move-by-staff.ts'
 import { storeMoves, storeTagRemoval, type MovedBy } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
-import { goodsOf, isRecalled, recallsOf } from './recalls.ts'
+import { eanOf, goodsOf, isRecalled, type RecallReader } from './recalls.ts'
 import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -60,9 +60,8 @@ export async function runRows<T>(
 async function receiveTransfer(
   call: Call,
   item: ProtectedItemRow,
-  storeId: string,
   itemStatus: ItemStatus,
-  stated: Partial<ProtectedItemRow>,
+  stated: Partial<ProtectedItemRow> & Pick<ProtectedItemRow, 'store_id'>,
 ): Promise<void> {
   const { db, nowMs } = call
   const from = item.item_status as ItemStatus
@@ -73,11 +72,10 @@ async function receiveTransfer(
   const noPurchase = await clearPurchaseLinks(call, item)
   await removeItemNames(db, item, nowMs)
   const change = {
-    ...stated,
     ...noPurchase,
-    store_id: storeId,
+    ...stated,
     item_status: itemStatus,
-    item_seq: await nextItemSeq(db, storeId),
+    item_seq: await nextItemSeq(db, stated.store_id),
     updated_ms: nowMs,
   }
   const arrived = await db
@@ -118,7 +116,7 @@ type NewItem = z.output<typeof NewItem>
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers the item of one row, or updates a known item. Throws if the row is invalid or contradicts that item. */
-export async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
+export async function registerItem(call: Call, store: StoreRow, item: NewItem, recallsOf: RecallReader): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { epc, tagUid, tagId } = normal.identifiers
@@ -149,20 +147,22 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
     protection_technology: item.protectionTechnology ?? null,
     serial_number: item.serialNumber ?? null,
     product_id: product?.product_id ?? null,
-    ean: product?.ean ?? null,
+    ean: product?.ean ?? eanOfTag(epc) ?? null,
     brand: item.brand ?? null,
     category: item.category ?? null,
     price_cent: item.price === undefined ? null : centsOf(item.price),
     ...unitDataOf({ lot, expiry, serial, ean, epc: epc ?? known?.epc }, call.nowMs),
   })
   if (isElsewhere) {
-    await receiveTransfer(call, known, store.store_id, item.itemStatus ?? 'sellable', changeOf(known, stated))
+    const change = { ...changeOf(known, stated), store_id: store.store_id }
+    await assertStaysRecalled(call, known, change, recallsOf)
+    await receiveTransfer(call, known, item.itemStatus ?? 'sellable', change)
     return
   }
   if (known) {
     assertStatusStays(known, item.itemStatus)
     if (product) assertProductStays(known, product.product_id, epc)
-    await assertStaysRecalled(call, known, changeOf(known, stated))
+    await assertStaysRecalled(call, known, changeOf(known, stated), recallsOf)
     if (isOnOtherGoods(known, stated)) await revokeLeases(call, known, 'its tag is on other goods')
     await updateItem(call.db, known, changeOf(known, stated), call.nowMs)
     return
@@ -239,23 +239,23 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
 }
 
 /**
- * Throws if other facts would end a recall of the item. Those who may end a recall may correct the facts, too: a key of
- * the account, or a manager.
+ * Throws if other facts would end a recall of the item, or its arrival in a store that the recall does not name. Those
+ * who may end a recall may do this, too: a key of the account, or a manager.
  */
 async function assertStaysRecalled(
   { db, caller }: Call,
   known: ProtectedItemRow,
   change: Partial<ProtectedItemRow>,
+  recallsOf: RecallReader,
 ): Promise<void> {
   if (caller.kind === 'user' ? isRoleAtLeast(caller.role, 'manager') : caller.kind === 'secret') return
-  const { tenant, product_id: productId } = known
-  const goods = await goodsOf(db, known)
-  if (!isRecalled(await recallsOf(db, tenant, productId), goods)) return
-  const changed = { ...known, ...change }
-  if (isRecalled(await recallsOf(db, tenant, changed.product_id), { ...goods, item: changed })) return
+  const before = await goodsOf(db, known)
+  const item = { ...known, ...change }
+  if (!isRecalled(await recallsOf(eanOf(before)), before)) return
+  if (isRecalled(await recallsOf(eanOf({ item })), { storeId: item.store_id, item, line: before.line })) return
   throw precondition(
     'recalled',
-    'the item is recalled: a manager must confirm another product, lot, expiry or serial of its goods',
+    'the item is recalled: a manager must confirm another product, lot, expiry, serial or store of its goods',
   )
 }
 
@@ -300,9 +300,14 @@ async function productOf(
       )
     return product
   }
-  const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
-  const ean = gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
+  const ean = eanOfTag(epc)
   return ean === undefined ? undefined : findProduct(db, store.tenant, { ean }, store.store_id)
+}
+
+/** EAN of an SGTIN. The item has it also while the catalogue lacks its product, so that a recall stops it. */
+function eanOfTag(epc: string | undefined): string | undefined {
+  const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
+  return gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
 }
 
 const TAGS_LIMIT = 500

@@ -1,3 +1,4 @@
+import { sql, type SqlBool } from 'kysely'
 import { CLOUD_LEDGER, DEVICE_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { DeviceCapabilities } from '../../../policy/devices.ts'
 import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
@@ -235,18 +236,18 @@ export async function updateAuthorization(
 const GUARD_SECONDS = 60
 
 /**
- * Authorizations of a device that is moving to another agent. Only authorizations that the former agent may still
- * honour: not voided, not used up, and expired at most a minute ago.
+ * Latest expiry of the authorizations of a device that is moving to another agent, s since 1970; null if there are none.
+ * Only authorizations that the former agent may still honour: not voided, not used up, and expired at most a minute ago.
  */
-export async function outstandingOf(
+export async function outstandingUntil(
   db: Db,
   device: Pick<DeviceRow, 'device_id' | 'agent_id'>,
   nowMs: number,
-): Promise<ProtectionAuthorizationRow[]> {
-  if (device.agent_id === null) return []
-  const rows = await db
-    .selectFrom('protection_authorization')
-    .selectAll()
+): Promise<number | null> {
+  if (device.agent_id === null) return null
+  const { exp } = await db
+    .selectFrom('protection_authorization as a')
+    .select((eb) => eb.fn.max('exp').as('exp'))
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
@@ -254,14 +255,13 @@ export async function outstandingOf(
     // query faster, because it excludes other rows early.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
-    .execute()
-  const open: ProtectionAuthorizationRow[] = []
-  for (const row of rows) if ((await redemptionsOf(db, row.nonce)).length < row.count) open.push(row)
-  return open
+    .where(sql<SqlBool>`(SELECT COUNT(*) FROM redemption r WHERE r.nonce = a.nonce) < a.count`)
+    .executeTakeFirstOrThrow()
+  return exp === null ? null : Number(exp)
 }
 
 /** Latest time at which a device's move ends, s since 1970. */
 export async function moveEndsAt(db: Db, device: DeviceRow, nowMs: number): Promise<number> {
-  const ends = (await outstandingOf(db, device, nowMs)).map(({ exp }) => exp + GUARD_SECONDS)
-  return Math.max(Math.ceil(nowMs / 1_000), ...ends)
+  const exp = await outstandingUntil(db, device, nowMs)
+  return Math.max(Math.ceil(nowMs / 1_000), exp === null ? 0 : exp + GUARD_SECONDS)
 }

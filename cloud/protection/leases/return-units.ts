@@ -2,7 +2,7 @@ import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import { findAuthorization, redemptionsOf } from './authorizations.ts'
+import { findAuthorization } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revokeAuthorization } from './leases.ts'
 import { allRightsOf, findRight, rightName, storeReturned, type UnitKey } from '../rights/rights.ts'
@@ -47,40 +47,6 @@ export async function returnUnits(
     if (purchase.receipt_exp !== null)
       await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
   await settlePurchases(call, [purchase.purchase_id])
-}
-
-/** Revokes the unused tokens for an item. The unit of such a token may be bound to the item only when it is released. */
-export async function revokeTokensOf(call: Call, itemId: string, reason: string): Promise<void> {
-  await revokeUnused(call, (tokens) => tokens.where('item_id', '=', itemId), reason)
-}
-
-/**
- * Revokes the unused tokens that open this locker. They name no goods: the goods of one order wait there, so the tokens
- * end when the order leaves the locker.
- */
-export async function revokeTokensOfLocker(call: Call, deviceId: string, reason: string): Promise<void> {
-  const ofLocker = (tokens: Tokens) =>
-    tokens.where('device_id', '=', deviceId).where('item_id', 'is', null).where('purchase_id', 'is', null)
-  await revokeUnused(call, ofLocker, reason)
-}
-
-/** Revokes the unused tokens that this operator approved in the store. */
-export async function revokeTokensOfOperator(call: Call, storeId: string, operatorId: string): Promise<void> {
-  const approved = (tokens: Tokens) => tokens.where('store_id', '=', storeId).where('operator_id', '=', operatorId)
-  await revokeUnused(call, approved, 'its operator was removed')
-}
-
-const liveTokens = (call: Call) =>
-  call.db
-    .selectFrom('protection_authorization')
-    .selectAll()
-    .where('revoked_ms', 'is', null)
-    .where('exp', '>', Math.floor(call.nowMs / 1_000) - GUARD_SECONDS)
-type Tokens = ReturnType<typeof liveTokens>
-
-async function revokeUnused(call: Call, chosen: (tokens: Tokens) => Tokens, reason: string): Promise<void> {
-  for (const row of await chosen(liveTokens(call)).execute())
-    if ((await redemptionsOf(call.db, row.nonce)).length < row.count) await revokeAuthorization(call, row, reason)
 }
 
 /**

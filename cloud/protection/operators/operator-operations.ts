@@ -18,7 +18,7 @@ import { Id, iso, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
-import { revokeTokensOfOperator } from '../leases/return-units.ts'
+import { revokeTokens } from '../leases/token-revocations.ts'
 import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import {
@@ -311,7 +311,7 @@ export const removeOperator = operation({
       .set({ removed_ms: call.nowMs, verifiers: '{}', sealed: null })
       .where('operator_id', '=', operatorId)
       .execute()
-    await revokeTokensOfOperator(call, row.store_id, operatorId)
+    await revokeTokens(call, { kind: 'operator', storeId: row.store_id, operatorId }, 'its operator was removed')
     await storeDocumentChanged(call, row.store_id)
     call.changed(operatorId)
     return { success: true as const }

@@ -1,14 +1,14 @@
 import type { Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
-import type { Database, Db } from '../../platform/persistence/database.ts'
-import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
+import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
+import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { renumberItems } from '../items/item-sequence.ts'
-import { readWindow, isRecalled, recallsOf, type Recall } from '../items/recalls.ts'
+import { eanOf, readWindow, isRecalled, type Recall, type RecallReader } from '../items/recalls.ts'
 import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import { itemsOf, linesOf } from '../../shop/pickup-orders/queries.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
-import { readItem } from '../items/item-queries.ts'
+import { readItems } from '../items/item-queries.ts'
 
 /**
  * True if a recall stops goods of a pick-up order: an item that is reserved for it, or the product of a line with pieces
@@ -16,15 +16,16 @@ import { readItem } from '../items/item-queries.ts'
  */
 export async function hasRecalledGoods(
   db: Db,
-  { tenant, store_id: storeId, order_id: orderId }: Pick<PickupOrderRow, 'tenant' | 'store_id' | 'order_id'>,
+  { store_id: storeId, order_id: orderId }: Pick<PickupOrderRow, 'store_id' | 'order_id'>,
+  recallsFor: RecallReader,
 ): Promise<boolean> {
   const items = await itemsOf(db, [orderId])
   for (const line of await linesOf(db, [orderId])) {
-    const recalls = await recallsOf(db, tenant, line.product_id)
+    const recalls = await recallsFor(line.ean)
+    if (recalls.length === 0) continue
     const own = items.filter((item) => item.line_no === line.line_no)
     const goods = own.length < line.quantity ? [...own, undefined] : own
-    const { product_id } = line
-    if (goods.some((item) => isRecalled(recalls, { storeId, item, line: { product_id } }))) return true
+    if (goods.some((item) => isRecalled(recalls, { storeId, item, line: { ean: line.ean } }))) return true
   }
   return false
 }
@@ -33,22 +34,22 @@ export async function hasRecalledGoods(
 export async function hasRecalledUnit(
   db: Db,
   { store_id: storeId, purchase_id: purchaseId }: Pick<PurchaseRow, 'store_id' | 'purchase_id'>,
-  recallsFor: (productId: string | null) => readonly Recall[] | Promise<readonly Recall[]>,
+  recallsFor: (ean: string | null | undefined) => readonly Recall[],
 ): Promise<boolean> {
-  const units = await readUnits(db, purchaseId)
-  for (const line of await readLines(db, purchaseId)) {
-    const recalls = await recallsFor(line.product_id)
-    if (recalls.length === 0) continue
-    const itemIds = units.flatMap((unit) => (unit.line_id === line.line_id ? (unit.item_id ?? []) : []))
-    if (itemIds.length < line.quantity && isRecalled(recalls, { storeId, line })) return true
-    for (const itemId of itemIds)
-      if (isRecalled(recalls, { storeId, item: await readItem(db, itemId), line })) return true
-  }
-  return false
+  const lines = await readLines(db, purchaseId)
+  const units = groupBy(await readUnits(db, purchaseId), (unit) => unit.line_id)
+  const idsOf = (line: PurchaseLineRow) => (units.get(line.line_id) ?? []).flatMap((unit) => unit.item_id ?? [])
+  const items = await readItems(db, lines.flatMap(idsOf))
+  const isStopped = (line: PurchaseLineRow, item?: ProtectedItemRow) =>
+    isRecalled(recallsFor(eanOf({ item, line })), { storeId, item, line })
+  return lines.some((line) => {
+    const itemIds = idsOf(line)
+    return (itemIds.length < line.quantity && isStopped(line)) || itemIds.some((id) => isStopped(line, items.get(id)))
+  })
 }
 
-/** Items per transaction, because each transaction locks the heads of its stores. */
-const ITEMS_AT_ONCE = 1_000
+/** Items per transaction and their stores, because each transaction locks the heads of its stores. */
+const AT_ONCE = { items: 1_000, stores: 50 }
 /** Transactions per recall and run. */
 const ROUNDS = 100
 
@@ -59,7 +60,7 @@ const ROUNDS = 100
  * Returns the stores of these items.
  */
 export async function publishSome(db: Db, recall: ProductRecallRow): Promise<readonly string[]> {
-  const { items, sold, last } = await readWindow(db, recall, recall.publish_after ?? '', ITEMS_AT_ONCE)
+  const { items, sold, last } = await readWindow(db, recall, recall.publish_after ?? '', AT_ONCE)
   const stores = [...new Set(items.map((item) => item.store_id))].sort()
   for (const storeId of stores)
     await renumberItems(

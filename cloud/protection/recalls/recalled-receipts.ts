@@ -1,18 +1,19 @@
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
-import { MAX_ENTRIES } from '../../../policy/receipts/receipt-claims.ts'
+import { runJobStep } from '../../platform/operations/job-step.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { tellsUnitsApart } from '../../shop/receipts/receipt-of-purchase.ts'
 import { readItems } from '../items/item-queries.ts'
 import {
-  inStoresOf,
+  eanOf,
+  isInStore,
   isRecalled,
-  recallsByProduct,
+  recallsByEan,
   stopsWholeProduct,
   type Recall,
   type RecallableGoods,
@@ -29,8 +30,11 @@ import { publishInTurns } from './publish-recalls.ts'
 
 type DenyCall = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
-/** Purchases per transaction, because each transaction locks the heads of its stores. */
-const PURCHASES_AT_ONCE = 500
+/**
+ * Receipts that a transaction looks at, and units of the receipts that it publishes. Each transaction locks the heads of
+ * its stores, and other accounts wait for it.
+ */
+const AT_ONCE = { receipts: 200, units: 2_000 }
 
 /** Stops the units of a purchase that is paid while a recall is active: the payment had started before. */
 export async function stopRecalledUnits(
@@ -41,7 +45,8 @@ export async function stopRecalledUnits(
 ): Promise<void> {
   const states = (line: PurchaseLineRow) => UNIT_FIELDS.some((field) => line[field] !== null)
   if (units === 0 || (tellsUnitsApart(purchase, units) && !lines.some(states))) return
-  const entries = await entriesOf(call, purchase, () => true)
+  const recallsFor = await recallsByEan(call.db, purchase.tenant)
+  const entries = await entriesOf(call, purchase, { recallsFor, concerns: () => true })
   const stopped = entries.filter((entry) => !('ended' in entry))
   if (stopped.length > 0) await deny(call, purchase.store_id, stopped)
 }
@@ -49,12 +54,23 @@ export async function stopRecalledUnits(
 /** Publishes the units of the next receipts that the recall stops, or stopped until it ended. */
 export async function publishReceipts(call: DenyCall, recall: ProductRecallRow): Promise<void> {
   if (recall.receipts_after === null) return
-  const purchases = await nextPurchases(call, recall, recall.receipts_after)
+  const receipts = await nextReceipts(call, recall, recall.receipts_after)
+  const recallsFor = await recallsByEan(call.db, recall.tenant)
+  const concerns = (goods: RecallableGoods) => isRecalled([recall], goods)
   const entries: { storeId: string; entry: DenyEntry }[] = []
-  for (const purchase of purchases) {
-    const { store_id: storeId } = purchase
-    const found = await entriesOf(call, purchase, (goods) => isRecalled([recall], goods))
-    entries.push(...found.map((entry) => ({ storeId, entry })))
+  let last = receipts.length < AT_ONCE.receipts ? null : cursorOf(receipts.at(-1))
+  let published = 0
+  for (const [n, { has_goods, ...purchase }] of receipts.entries()) {
+    if (Number(has_goods) === 0 || !isInStore(recall, purchase.store_id)) continue
+    const units = await readUnits(call.db, purchase.purchase_id)
+    // The policy names the product, so agents know such receipts.
+    if (stopsWholeProduct(recall) && tellsUnitsApart(purchase, units.length)) continue
+    const found = await entriesOf(call, purchase, { recallsFor, concerns, units })
+    entries.push(...found.map((entry) => ({ storeId: purchase.store_id, entry })))
+    published += units.length
+    if (published < AT_ONCE.units || n === receipts.length - 1) continue
+    last = cursorOf(purchase)
+    break
   }
   for (const [storeId, ofStore] of groupBy(entries, (each) => each.storeId))
     await deny(
@@ -62,7 +78,6 @@ export async function publishReceipts(call: DenyCall, recall: ProductRecallRow):
       storeId,
       ofStore.map(({ entry }) => entry),
     )
-  const last = purchases.length < PURCHASES_AT_ONCE ? null : (purchases.at(-1)?.purchase_id ?? null)
   await call.db
     .updateTable('product_recall')
     .set({ receipts_after: last })
@@ -70,50 +85,49 @@ export async function publishReceipts(call: DenyCall, recall: ProductRecallRow):
     .execute()
 }
 
-/** Paid purchases whose receipts are valid, with a line that the recall stops, in the order of their ids. */
-function nextPurchases({ db, nowMs }: DenyCall, recall: ProductRecallRow, after: string): Promise<PurchaseRow[]> {
-  const purchases = db
+/** Place of a receipt in the order of `nextReceipts`. */
+function cursorOf(receipt: Pick<PurchaseRow, 'receipt_exp' | 'purchase_id'> | undefined): string | null {
+  return receipt ? `${receipt.receipt_exp ?? 0} ${receipt.purchase_id}` : null
+}
+
+/** The next valid receipts of the account, in the order of their expiry. `has_goods`: 1 if a line has the EAN. */
+function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: ProductRecallRow, after: string) {
+  const [exp = '0', id = ''] = after === '' ? [] : after.split(' ')
+  return db
     .selectFrom('purchase as p')
     .selectAll('p')
-    .where(inStoresOf('p', recall))
-    .where('p.receipt_exp', '>', Math.floor(nowMs / 1_000))
-    .where('p.purchase_id', '>', after)
-    .where((eb) =>
-      eb.exists(
-        UNIT_FIELDS.reduce(
-          (units, field) =>
-            recall[field] === null
-              ? units
-              : units.where((unit) => unit(unit.fn.coalesce(`i.${field}`, `l.${field}`), '=', recall[field])),
-          eb
-            .selectFrom('purchase_line as l')
-            .innerJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
-            .leftJoin('protected_item as i', 'i.item_id', 'u.item_id')
-            .select('l.line_id')
-            .whereRef('l.purchase_id', '=', 'p.purchase_id')
-            .where('l.product_id', '=', recall.product_id),
-        ),
-      ),
+    .select(
+      sql<number>`CASE WHEN EXISTS (SELECT 1 FROM purchase_line l
+        WHERE l.tenant = ${tenant} AND l.ean = ${ean} AND l.purchase_id = p.purchase_id)
+        THEN 1 ELSE 0 END`.as('has_goods'),
     )
+    .where('p.tenant', '=', tenant)
+    .where('p.receipt_exp', '>', Math.floor(nowMs / 1_000))
+    .where(sql<SqlBool>`(p.receipt_exp, p.purchase_id) > (${Number(exp)}, ${id})`)
+    .orderBy('p.receipt_exp')
     .orderBy('p.purchase_id')
-    .limit(PURCHASES_AT_ONCE)
-  if (!stopsWholeProduct(recall)) return purchases.execute()
-  const isLong = sql<SqlBool>`(SELECT COUNT(*) FROM purchase_unit WHERE purchase_id = p.purchase_id) > ${MAX_ENTRIES}`
-  return purchases.where((eb) => eb.or([eb('p.price_origin', '=', 'shopper'), isLong])).execute()
+    .limit(AT_ONCE.receipts)
+    .execute()
 }
 
 /** A unit of a purchase as a recall sees it. */
 type SoldUnit = RecallableGoods & { line: PurchaseLineRow }
 
+interface Selection {
+  recallsFor: (ean: string | null | undefined) => readonly Recall[]
+  concerns: (unit: SoldUnit) => boolean
+  /** Units of the purchase; absent: read here. */
+  units?: readonly PurchaseUnitRow[]
+}
+
 /** Entries for these units of a purchase: one for those that a recall stops, one for the others. */
 async function entriesOf(
   { db }: DenyCall,
   purchase: PurchaseRow,
-  concerns: (unit: SoldUnit) => boolean,
+  { recallsFor, concerns, units: known }: Selection,
 ): Promise<DenyEntry[]> {
   const { purchase_id: purchaseId, store_id: storeId, cti, receipt_exp: exp } = purchase
-  const recallsFor = await recallsByProduct(db, purchase.tenant)
-  const units = await readUnits(db, purchaseId)
+  const units = known ?? (await readUnits(db, purchaseId))
   const items = await readItems(
     db,
     units.flatMap((unit) => unit.item_id ?? []),
@@ -126,7 +140,7 @@ async function entriesOf(
     if (!line || receipt_index === null) continue
     const unit: SoldUnit = { storeId, line, item: items.get(item_id ?? '') }
     if (!concerns(unit)) continue
-    const recalls = recallsFor(line.product_id).filter((recall) => !isNamedByPolicy(recall))
+    const recalls = recallsFor(eanOf(unit)).filter((recall) => !isNamedByPolicy(recall))
     const numbers = isRecalled(recalls, unit) ? stopped : others
     numbers.push(receipt_index)
   }
@@ -148,25 +162,17 @@ export function publishRecalledReceipts(database: Database, services: Services):
 }
 
 /** Publishes the next receipts. Returns false if all are published. */
-async function publishNext(database: Database, services: Services, recallId: string, tenant: string): Promise<boolean> {
-  const announced: (() => void | Promise<void>)[] = []
-  const isDue = await database.write(
-    async (db) => {
-      // The update locks the row, so that two processes do not publish the same receipts.
-      const recall = await db
-        .updateTable('product_recall')
-        .set((eb) => ({ receipts_after: eb.ref('receipts_after') }))
-        .where('recall_id', '=', recallId)
-        .where('receipts_after', 'is not', null)
-        .returningAll()
-        .executeTakeFirst()
-      const nowMs = services.platform.clock.wall()
-      const afterCommit: Call['afterCommit'] = (task) => void announced.push(task)
-      if (recall) await publishReceipts({ db, services, nowMs, afterCommit }, recall)
-      return recall !== undefined
-    },
-    { holder: tenant },
-  )
-  for (const announce of announced) await announce()
-  return isDue
+function publishNext(database: Database, services: Services, recallId: string, tenant: string): Promise<boolean> {
+  return runJobStep({ database, services, holder: tenant }, async (call) => {
+    // The update locks the row, so that two processes do not publish the same receipts.
+    const recall = await call.db
+      .updateTable('product_recall')
+      .set((eb) => ({ receipts_after: eb.ref('receipts_after') }))
+      .where('recall_id', '=', recallId)
+      .where('receipts_after', 'is not', null)
+      .returningAll()
+      .executeTakeFirst()
+    if (recall) await publishReceipts(call, recall)
+    return recall !== undefined
+  })
 }

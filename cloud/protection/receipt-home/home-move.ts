@@ -1,10 +1,10 @@
-import type { RightClass } from '../../../policy/vocabulary.ts'
-import { type Call, operation } from '../../platform/operations/operation.ts'
-import type { Db } from '../../platform/persistence/database.ts'
+import type { JobCall } from '../../platform/operations/job-step.ts'
+import { type Call, operation, type Services } from '../../platform/operations/operation.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
-import { denyRights } from '../rights/deny-list.ts'
+import { continueDenials, denyNextRights, isDenying, restartDenial } from './deny-used-rights.ts'
 import { z } from 'zod'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
@@ -72,41 +72,11 @@ export async function findHomeIn(db: Db, storeId: string, epoch: number): Promis
 /**
  * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR leases).
  *
- * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
- * all used rights, and records that the move must wait for a report of every agent. The policy names the new receipt
+ * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` begins
+ * to deny all used rights, and records that the move must wait for a report of every agent. The policy names the new receipt
  * home, which then honours new receipts. After all agents have reported their redemptions, the new receipt home also
  * honours older receipts.
  */
-
-const GUARD_SECONDS = 60
-
-/** Denies every used right of the store's valid receipts. */
-async function denyUsedRights(call: Call, storeId: string): Promise<void> {
-  const nowS = Math.floor(call.nowMs / 1_000)
-  const used = await call.db
-    .selectFrom('unit_right')
-    .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')
-    .select(['unit_right.purchase_id', 'unit_right.line_id', 'unit_right.unit_no', 'unit_right.right_class'])
-    .where('purchase.store_id', '=', storeId)
-    .where('purchase.receipt_exp', '>', nowS)
-    .where('unit_right.state', '=', 'used')
-    .orderBy('unit_right.purchase_id')
-    .execute()
-  const groups = new Map<string, typeof used>()
-  for (const right of used) {
-    const name = `${right.purchase_id} ${right.right_class}`
-    groups.set(name, [...(groups.get(name) ?? []), right])
-  }
-  for (const rights of groups.values()) {
-    const [first] = rights
-    const purchase =
-      first &&
-      (await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', first.purchase_id).executeTakeFirst())
-    if (!first || !purchase?.receipt_exp) continue
-    const units = rights.map((right) => ({ lineId: right.line_id, unitNo: right.unit_no }))
-    await denyRights(call, purchase, first.right_class as RightClass, units, purchase.receipt_exp + GUARD_SECONDS)
-  }
-}
 
 const agentsHere = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).where('revoked_ms', 'is', null),
@@ -125,8 +95,8 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call
   const { store_id: storeId } = store
-  await denyUsedRights(call, storeId)
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
+  await restartDenial(call, storeId)
   // The next document version names the new receipt home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
   // Each agent may have used delegated rights, or released goods while it was isolated. The cloud learns of such
@@ -135,10 +105,11 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
     await waitFor(db, { storeId, agentId, policyVer })
   // The new receipt home knows its own redemptions, so the move does not wait for its report.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
+  if (!(await denyNextRights(call, storeId))) await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
 }
 
 /** Stores the move. Receipts from before the move need staff until the receipt home has the current deny list. */
-async function storeHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
+async function storeHomeMove({ db }: JobCall, storeId: string, movedS: number): Promise<void> {
   const { deny_seq } = await db
     .selectFrom('store')
     .select('deny_seq')
@@ -182,19 +153,38 @@ export async function cancelWaitForAgent(call: Call, agentId: string): Promise<v
   await endWaitForAgent(call, agentId, Number.MAX_SAFE_INTEGER)
 }
 
+/** After the last report: denies what agents have reported, and then ends the move. */
 async function finishHomeMove(call: Call, storeId: string): Promise<void> {
+  if (await hasAwaitedAgents(call.db, storeId)) return
+  await restartDenial(call, storeId)
+  if (!(await denyNextRights(call, storeId))) await endHomeMove(call, storeId)
+}
+
+/** Ends the move if all agents have reported: the receipt home honours older receipts when it has the deny list. */
+async function endHomeMove(call: JobCall, storeId: string): Promise<void> {
   const { db, services } = call
   if (await hasAwaitedAgents(db, storeId)) return
   const move = await db.selectFrom('home_move').select('moved_s').where('store_id', '=', storeId).executeTakeFirst()
   if (!move) return
-  await denyUsedRights(call, storeId)
   await storeHomeMove(call, storeId, move.moved_s)
   await raiseDocumentVersion(db, storeId)
   call.afterCommit(() => services.agents.storeChanged(storeId))
 }
 
-/** True while agents of the store may have unreported redemptions from before the move. */
-export async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean> {
+/** Denies the used rights that the operations did not deny, and ends the moves that waited only for this. */
+export function continueHomeMoves(database: Database, services: Services): Promise<void> {
+  return continueDenials(database, services, endHomeMove)
+}
+
+/**
+ * True while the cloud does not know which deny list the receipt home needs: agents may have unreported redemptions
+ * from before the move, or the cloud still denies used rights.
+ */
+export async function isMoveOpen(db: Db, storeId: string): Promise<boolean> {
+  return (await hasAwaitedAgents(db, storeId)) || (await isDenying(db, storeId))
+}
+
+async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean> {
   return (await awaitedAgents(db, { storeId })).length > 0
 }
 

@@ -14,6 +14,7 @@ import { Id, Success, Timestamp, lines, scanned, text } from '../../platform/ope
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, viewAuthorization } from '../leases/authorizations.ts'
+import { isBeingRevoked } from '../leases/token-revocations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { newId } from '../../../policy/ids.ts'
 import { DEVICE_LEDGER, openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
@@ -63,7 +64,11 @@ async function redeem(call: Call, request: RedeemRequest) {
   // The clock of the device may be fast, but the time of a redemption must not be in the future.
   const atMs = known?.at_ms ?? Math.min(context.occurredMs, call.nowMs)
   const source: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
-  if (!known && !isReport(row, request)) await assertUnitIsStillFor(call, row)
+  if (!known && !isReport(row, request)) {
+    await assertUnitIsStillFor(call, row)
+    if (await isBeingRevoked(call.db, row, call.nowMs))
+      throw precondition('token_revoked', 'the authorization was revoked')
+  }
   if (!known) await claimStep(scope, source, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined

@@ -89,8 +89,7 @@ const upsertOf = (columns: readonly (keyof UnitRightRow)[]) =>
       ),
   )
 
-/** Writes complete rows of rights. `rows` may contain each right at most once. */
-export const writeRights = upsertOf(WRITTEN)
+const upsertAll = upsertOf(WRITTEN)
 const upsertReturned = upsertOf([...WRITTEN, 'returned_by'])
 
 const rightsOfUnit = prepared((db, p: UnitKey) =>
@@ -101,6 +100,20 @@ const rightsOfUnit = prepared((db, p: UnitKey) =>
     .where('unit_no', '=', p.unitNo)
     .where('right_class', '=', p.rightClass),
 )
+
+/** Writes complete rows of rights. `rows` may contain each right at most once. */
+export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
+  await upsertAll(
+    db,
+    rows.map((row) => fieldsOf(row, COLUMNS)),
+  )
+}
+
+/** Columns that a change of a right writes. A stored row has others, too. */
+const COLUMNS = [
+  ...(['line_id', 'unit_no', 'right_class', 'purchase_id', 'state', 'nonce', 'device_id', 'until_ms'] as const),
+  ...(['redemption_id', 'outcome', 'failures', 'returned_by', 'was_given'] as const),
+]
 
 /** Right of a unit; undefined before its first lease or use. */
 export async function findRight(db: Db, key: UnitKey): Promise<UnitRightRow | undefined> {

@@ -14,7 +14,7 @@ import { readValue, writeValue } from '../../platform/persistence/installation.t
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
-import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
+import { isMoveOpen } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-facts/device-queries.ts'
 import { policyOf } from '../store-facts/parsed-policy.ts'
 
@@ -125,8 +125,8 @@ async function recalledGtinsOf(db: Db, store: StoreRow): Promise<Pick<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // Until all agents have reported, the cloud does not know which deny list number the receipt home needs.
-  const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
+  // Until the move ends, the cloud does not know which deny list number the receipt home needs.
+  const denySeq = (await isMoveOpen(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }
 

@@ -27,7 +27,7 @@ import { precondition } from '../../platform/foundation/failure.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
-import { recallsByProduct } from '../../protection/items/recalls.ts'
+import { recallsByEan } from '../../protection/items/recalls.ts'
 import { hasRecalledUnit } from '../../protection/recalls/publish-recalls.ts'
 
 /**
@@ -73,7 +73,7 @@ export async function assertForSale(db: Db, purchase: PurchaseRow): Promise<void
       'an item of this purchase was sold meanwhile: start a new checkout without it',
       { allowedNext: [] },
     )
-  if (await hasRecalledUnit(db, purchase, await recallsByProduct(db, purchase.tenant)))
+  if (await hasRecalledUnit(db, purchase, await recallsByEan(db, purchase.tenant)))
     throw precondition('recalled', 'goods of this purchase are recalled: start a new checkout without them', {
       allowedNext: [],
     })

@@ -1,15 +1,17 @@
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import { retryMissingRefund, createWholeRefund, insertRefund, refundableCent } from '../../shop/purchases/refunds.ts'
 import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { readItem, readItems, updateItem } from '../../protection/items/item-queries.ts'
+import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
 import { isClaimedByCloud } from '../../protection/leases/authorizations.ts'
-import { mayBeHonoured, revokeAuthorization } from '../../protection/leases/leases.ts'
-import { boundItemsOf, recordCancelledUnit, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
+import { mayBeHonoured } from '../../protection/leases/leases.ts'
+import { revokeTokens } from '../../protection/leases/token-revocations.ts'
+import { boundItemsOf, recordCancelledUnits, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isItemOf } from '../../protection/leases/return-units.ts'
 import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
 import type { Db } from '../../platform/persistence/database.ts'
@@ -86,7 +88,7 @@ export async function cancelPurchase(
 
 /** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
 export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
-  await revokeAll(call, purchase)
+  await revokeTokens(call, { kind: 'purchase', purchaseId: purchase.purchase_id }, 'the purchase was cancelled')
   const denySeq = await denyReceipt(call, purchase)
   await cancelItems(call, purchase)
   notifyGates(call, purchase.store_id)
@@ -96,25 +98,27 @@ export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): P
 /** Undoes a cancellation whose refund failed. Items become paid again unless staff have moved them meanwhile. */
 export async function restorePurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const { db, nowMs } = call
-  for (const unit of await readUnits(db, purchase.purchase_id)) {
-    if (unit.item_id === null || unit.taken_back === null) continue
-    const item = await readItem(db, unit.item_id)
-    const isUntouched = item.item_status === unit.taken_back && isItemOf(item, unit)
-    if (isUntouched) await updateItem(db, item, { item_status: 'paid' }, nowMs)
-    await recordCancelledUnit(db, unit, null)
-  }
+  const units = (await readUnits(db, purchase.purchase_id)).filter((unit) => unit.taken_back !== null)
+  const items = await readItems(
+    db,
+    units.flatMap((unit) => unit.item_id ?? []),
+  )
+  const untouched = units.flatMap((unit) => {
+    const item = items.get(unit.item_id ?? '')
+    const isUntouched = item?.item_status === unit.taken_back && item !== undefined && isItemOf(item, unit)
+    return isUntouched ? [{ item, change: { item_status: 'paid' } }] : []
+  })
+  await updateStatuses(db, untouched, nowMs)
+  await recordCancelledUnits(
+    db,
+    units.map((unit) => ({ unit, status: null })),
+  )
   return updatePurchase(db, purchase, { status: 'SUCCESS', refund_status: 'failed', cancel_reason: null })
 }
 
 /** All authorizations of a purchase. */
 export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
   return db.selectFrom('protection_authorization').selectAll().where('purchase_id', '=', purchaseId).execute()
-}
-
-async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
-  for (const row of await authorizationsOf(call, purchase.purchase_id)) {
-    if (mayBeHonoured(row, call.nowMs)) await revokeAuthorization(call, row, 'the purchase was cancelled')
-  }
 }
 
 /**
@@ -127,6 +131,7 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const units = await readUnits(db, purchase.purchase_id)
   const rights = await allRightsOf(db, purchase.purchase_id)
   const items = await readItems(db, boundItemsOf(units))
+  const cancelled: { unit: PurchaseUnitRow; item: ProtectedItemRow; status: string }[] = []
   for (const unit of units) {
     const isReleased = RIGHT_CLASSES.some((rightClass) => {
       const row = rights.get(rightName({ lineId: unit.line_id, unitNo: unit.unit_no, rightClass }))
@@ -135,10 +140,11 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
     if (isReleased) released++
     const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
     if (item?.item_status !== 'paid' || !isItemOf(item, unit)) continue
-    const status = isReleased ? 'exception_hold' : 'cancelled'
-    await updateItem(db, item, { item_status: status }, nowMs)
-    await recordCancelledUnit(db, unit, status)
+    cancelled.push({ unit, item, status: isReleased ? 'exception_hold' : 'cancelled' })
   }
+  const changes = cancelled.map(({ item, status }) => ({ item, change: { item_status: status } }))
+  await updateStatuses(db, changes, nowMs)
+  await recordCancelledUnits(db, cancelled)
   if (released === 0) return
   await raiseException(
     { db, tenant: purchase.tenant, platform: services.platform, nowMs },

@@ -11,7 +11,7 @@ import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platfo
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { retryEvidenceOfReceipt } from '../../protection/receipt-home/receipt-rights.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { readItems, updateItem } from '../../protection/items/item-queries.ts'
+import { readItems, updateStatuses, type StatusChange } from '../../protection/items/item-queries.ts'
 import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
 import { stopRecalledUnits } from '../../protection/recalls/recalled-receipts.ts'
 import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
@@ -67,15 +67,16 @@ export async function completePurchase(
     db,
     tagged.flatMap((unit) => unit.item_id ?? []),
   )
-  const bound: Omit<ReceiptUnit, 'facts'>[] = []
-  for (const unit of tagged) {
+  if (tagged.some((unit) => unit.item_id !== null)) call.requireAlone()
+  const named = tagged.flatMap((unit) => {
     const line = lines.get(unit.line_id)
-    if (!line) continue
-    const named = items.get(unit.item_id ?? '')
-    if (unit.item_id !== null) call.requireAlone()
-    bound.push({ unit, line, item: named && (await bindItem(call, purchase, unit, line, named)) })
-  }
-  const units = await withFacts(db, bound)
+    return line ? [{ unit, line, item: items.get(unit.item_id ?? '') }] : []
+  })
+  const bound = await bindItems(call, purchase, named)
+  const units = await withFacts(
+    db,
+    named.map((each) => ({ ...each, item: bound.get(each.unit) })),
+  )
   const keys = services.authority.keysOf(purchase.tenant as Tenant)
   const receipt = makeReceipt(purchase, store, policyOf(store), units, soldMs, keys, originOf(services.config))
   const rows = units.map(({ unit, item }, n) => ({
@@ -157,33 +158,41 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
 }
 
 /**
- * Makes a named item paid and binds it to the unit. If the item is no longer for sale, for example because another
- * purchase paid it first, raises an exception and leaves the unit unbound.
+ * Makes the named items paid and binds them to their units. If an item is no longer for sale, for example because another
+ * purchase paid it first, raises an exception and leaves the unit unbound. Returns the bound items by their units.
  */
-async function bindItem(
+async function bindItems(
   call: Call,
   purchase: PurchaseRow,
-  { unit_no: unitNo }: PurchaseUnitRow,
-  line: PurchaseLineRow,
-  item: ProtectedItemRow,
-): Promise<ProtectedItemRow | undefined> {
-  const why = whyUnsaleable(item, purchase, line)
-  if (why === undefined) {
-    const change = {
-      item_status: 'paid',
-      purchase_id: purchase.purchase_id,
-      line_id: line.line_id,
-      unit_no: unitNo,
-    }
-    return updateItem(call.db, item, change, call.nowMs)
-  }
+  named: readonly { unit: PurchaseUnitRow; line: PurchaseLineRow; item: ProtectedItemRow | undefined }[],
+): Promise<ReadonlyMap<PurchaseUnitRow, ProtectedItemRow>> {
+  const { purchase_id } = purchase
   const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }
-  await raiseException(scope, {
-    storeId: purchase.store_id,
-    kind: 'item_already_paid',
-    subject: `${purchase.purchase_id}/${item.item_id}`,
-    purchaseId: purchase.purchase_id,
-    detail: `an item of this purchase was ${why} when it was paid`,
-  })
-  return undefined
+  const unitOf = new Map<string, PurchaseUnitRow>()
+  const changes: { item: ProtectedItemRow; change: StatusChange }[] = []
+  for (const { unit, line, item } of named) {
+    if (!item) continue
+    const why = unitOf.has(item.item_id) ? 'paid' : whyUnsaleable(item, purchase, line)
+    if (why === undefined) {
+      const { line_id, product_id, ean } = line
+      // An SGTIN that was registered before its product gets the product by its sale.
+      const product = item.product_id === null && product_id !== null && { product_id, ean }
+      changes.push({ item, change: { item_status: 'paid', purchase_id, line_id, unit_no: unit.unit_no, ...product } })
+      unitOf.set(item.item_id, unit)
+    } else
+      await raiseException(scope, {
+        storeId: purchase.store_id,
+        kind: 'item_already_paid',
+        subject: `${purchase_id}/${item.item_id}`,
+        purchaseId: purchase_id,
+        detail: `an item of this purchase was ${why} when it was paid`,
+      })
+  }
+  const paid = await updateStatuses(call.db, changes, call.nowMs)
+  return new Map(
+    [...unitOf].flatMap(([itemId, unit]) => {
+      const item = paid.get(itemId)
+      return item ? [[unit, item] as const] : []
+    }),
+  )
 }

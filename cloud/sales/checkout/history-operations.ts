@@ -32,6 +32,12 @@ const DAY_MS = 86_400_000
 /** Days in which a purchase is found by the end of its number, and by its total alone. */
 const NUMBER_DAYS = 90
 const TOTAL_DAYS = 30
+/** Days between the first checkout and the payment of a purchase that `day` finds. */
+const OPEN_DAYS = 30
+/** Clocks of several processes may differ by this time, ms. */
+const ID_GUARD_MS = 3_600_000
+/** Newest lines with an EAN that one page searches. */
+const LINES_OF_EAN = 20_000
 /** A literal, because SQLite would not use the partial index with a parameter. */
 const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
 
@@ -57,9 +63,10 @@ interface HistoryPage {
 async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: number): Promise<HistoryPage> {
   const page = pageLimits(filter, defaultLimit)
   const matching = await purchasesOf(call, filter)
-  let query = matching.selectAll().orderBy('purchase_id', 'desc')
-  if (page.after !== undefined) query = query.where('purchase_id', '<', page.after)
-  const rows = await query
+  const older = page.after === undefined ? matching : await purchasesOf(call, filter, page.after)
+  const rows = await older
+    .selectAll()
+    .orderBy('purchase_id', 'desc')
     .limit(page.limit + 1)
     .offset(page.offset)
     .execute()
@@ -82,20 +89,30 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
   }
 }
 
-/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR requests). */
-async function purchasesOf(call: Call, filter: HistoryFilter) {
+/**
+ * Selects purchases, perhaps only older ones than `after`. Without `storeId`, selects the purchases of all stores that the
+ * caller may see (ADR requests).
+ */
+async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
   const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
+  if (after !== undefined) query = query.where('purchase_id', '<', after)
   if (userId !== undefined) query = query.where('user_id', '=', userId)
   if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
+  const range = rangeOf(filter.day, after)
   if (ean !== undefined)
     query = query.where('purchase_id', 'in', (eb) =>
       eb
         .selectFrom('purchase_line')
         .select('purchase_id')
-        .where('ean', 'in', ['-', ...eansOf(ean)]),
+        .where('tenant', '=', caller.tenant)
+        .where('ean', 'in', ['-', ...eansOf(ean)])
+        .where('purchase_id', '>=', range.from)
+        .where('purchase_id', '<', range.below)
+        .orderBy('purchase_id', 'desc')
+        .limit(LINES_OF_EAN),
     )
   if (tag !== undefined) {
     const itemIds = await itemsOfTag(call.db, caller.tenant, tag)
@@ -104,7 +121,11 @@ async function purchasesOf(call: Call, filter: HistoryFilter) {
     )
   }
   if (day !== undefined)
-    query = query.where('completed_ms', '>=', startOfDay(day)).where('completed_ms', '<', startOfDay(addDays(day, 1)))
+    query = query
+      .where('completed_ms', '>=', startOfDay(day))
+      .where('completed_ms', '<', startOfDay(addDays(day, 1)))
+      .where('purchase_id', '>=', range.from)
+      .where('purchase_id', '<', range.below)
   // No index has the end of a number or the total, so that time limits the search.
   if (number !== undefined)
     query = query
@@ -118,6 +139,18 @@ async function purchasesOf(call: Call, filter: HistoryFilter) {
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
   const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+}
+
+/** Range of the ids of the purchases that a page may contain. Ids begin with their time, so it bounds each search. */
+function rangeOf(day: string | undefined, after: string | undefined): { from: string; below: string } {
+  const [from, below] =
+    day === undefined
+      ? ['pur_', 'pur_~']
+      : [
+          firstIdAt('pur', startOfDay(day) - OPEN_DAYS * DAY_MS),
+          firstIdAt('pur', startOfDay(addDays(day, 1)) + ID_GUARD_MS),
+        ]
+  return { from, below: after !== undefined && after < below ? after : below }
 }
 
 /** Ids of the items with this EPC, tag UID or printed number; an id that no item has if there are none. */
@@ -168,7 +201,9 @@ const DEFAULT_PAGE = 20
 const OLDER_DEFAULT_PAGE = 50
 /** What a customer without a receipt brings or remembers. */
 const SEARCH_FIELDS = {
-  ean: ProductCodeText.optional().describe('Purchases with this product. The EAN in any form.'),
+  ean: ProductCodeText.optional().describe(
+    'Purchases with this product, of its newest 20,000 sales. The EAN in any form.',
+  ),
   tag: scanned(128).optional().describe('Purchases of the tagged item: its EPC, tag UID or printed number.'),
   number: z
     .string()

@@ -16,7 +16,7 @@ import { offerPrices } from '../../shop/offers/offer-products.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { isRecalled, recallsByProduct } from '../../protection/items/recalls.ts'
+import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { depositOf, type Deposit } from '../../shop/purchases/line-value.ts'
 import { isTest } from '../../shop/purchases/present.ts'
@@ -291,7 +291,8 @@ async function priceLine(
     name: line.name,
     priceCent,
     vat: line.vat,
-    ean: null,
+    // The GTIN of an SGTIN, so that a recall finds the line although the catalogue lacks its product.
+    ean: items.every((item) => item.ean === first?.ean) ? (first?.ean ?? null) : null,
     productId: null,
     category: first?.category ?? null,
     brand: first?.brand ?? null,
@@ -427,11 +428,11 @@ async function assertNotRecalled(
   priced: readonly PricedLine[],
   named: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const recallsOf = await recallsByProduct(db, tenant)
+  const recallsOf = await recallsByEan(db, tenant)
   const stopped: string[] = []
-  for (const [i, { items, unit, productId, quantity }] of priced.entries()) {
-    const line = { product_id: productId, ...unit }
-    const recalls = recallsOf(items[0]?.product_id ?? productId)
+  for (const [i, { items, unit, ean, quantity }] of priced.entries()) {
+    const line = { ean, ...unit }
+    const recalls = recallsOf(eanOf({ item: items[0], line }))
     const own = items.filter((item) => isRecalled(recalls, { storeId, item, line }))
     stopped.push(...own.map(({ item_id }) => named.get(item_id) ?? `items[${i}]`))
     if (items.length < quantity && isRecalled(recalls, { storeId, line })) stopped.push(`items[${i}]`)

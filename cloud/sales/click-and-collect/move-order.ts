@@ -17,8 +17,9 @@ import {
   isPickupCode,
 } from '../../shop/pickup-orders/queries.ts'
 import type { TagLists } from '../../protection/items/item-queries.ts'
+import { recallReader } from '../../protection/items/recalls.ts'
 import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
-import { revokeTokensOfLocker } from '../../protection/leases/return-units.ts'
+import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { deviceFacts, findDevice } from '../../protection/store-facts/device-queries.ts'
 import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
@@ -65,7 +66,7 @@ export async function moveOrder(
     await releaseItems(call, order)
     await releaseStock(db, order.order_id)
   } else await replaceReservedItems(call, order, move)
-  if (HANDED_OVER.has(to) && (await hasRecalledGoods(db, order)))
+  if (HANDED_OVER.has(to) && (await hasRecalledGoods(db, order, recallReader(db, order.tenant))))
     throw precondition('recalled', 'goods of this order are recalled: set them aside, and pick other ones or cancel it')
   if (to === 'picked_up') {
     await handOverItems(call, order)
@@ -79,7 +80,7 @@ export async function moveOrder(
   }
   // A token for the locker names no order, and the next order may wait in the same locker.
   if (order.locker_device_id !== null)
-    await revokeTokensOfLocker(call, order.locker_device_id, `its order became ${to}`)
+    await revokeTokens(call, { kind: 'locker', deviceId: order.locker_device_id }, `its order became ${to}`)
   if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockReservedUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
     status: to,

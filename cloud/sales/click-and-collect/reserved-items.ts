@@ -5,7 +5,7 @@ import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persiste
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { storeMoves } from '../../protection/items/item-moves.ts'
-import { isRecalled, recallsOf, storesOfRecall } from '../../protection/items/recalls.ts'
+import { isInStore, isRecalled, recallReader } from '../../protection/items/recalls.ts'
 import { renumberItems, notifyGates } from '../../protection/items/item-sequence.ts'
 import {
   deleteReservedItems,
@@ -29,9 +29,9 @@ export async function reserveItems(
   lines: readonly PickupOrderLineRow[],
 ): Promise<void> {
   const { db, nowMs } = call
+  const recallsOf = recallReader(db, order.tenant)
   for (const line of lines) {
-    const recalls = await recallsOf(db, order.tenant, line.product_id)
-    const stopped = recalls.filter((recall) => storesOfRecall(recall)?.includes(order.store_id) ?? true)
+    const stopped = (await recallsOf(line.ean)).filter((recall) => isInStore(recall, order.store_id))
     const query = { today: dayOf(nowMs), stopped, limit: line.quantity }
     const items = await sellableItems(db, order.store_id, line.product_id, query)
     const reserved = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
@@ -101,6 +101,7 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
 
 async function namedItems({ db, nowMs }: Call, order: PickupOrderRow, picked: TagLists) {
   const mine = new Set(await reservedItemIds(db, order))
+  const recallsOf = recallReader(db, order.tenant)
   const items = new Map<string, { path: string; item: ProtectedItemRow }>()
   for (const { path, identifiers } of tagsIn(picked, '')) {
     const item = await findItem(db, order.tenant, identifiers)
@@ -110,8 +111,7 @@ async function namedItems({ db, nowMs }: Call, order: PickupOrderRow, picked: Ta
     // What was reserved in time is handed over.
     if (item.item_status === 'sellable' && item.expiry !== null && item.expiry < dayOf(nowMs))
       throw precondition('expired', `${path}: the item expired on ${item.expiry}: pick another one`)
-    const recalls = await recallsOf(db, order.tenant, item.product_id)
-    if (isRecalled(recalls, { storeId: order.store_id, item }))
+    if (isRecalled(await recallsOf(item.ean), { storeId: order.store_id, item }))
       throw precondition('recalled', `${path}: the item is recalled: set it aside, and pick another one`)
     items.set(item.item_id, { path, item })
   }

@@ -31,7 +31,7 @@ import { assertNotOfTill } from './process-payment.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { readItems, updateItem } from '../../protection/items/item-queries.ts'
+import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
 
@@ -53,11 +53,16 @@ export async function returnItems(
   for (const unit of units) {
     const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
     const isHere = item?.item_status === 'paid' || item?.item_status === 'picked_up'
-    if (item && isHere && isItemOf(item, unit))
-      returned.push(await updateItem(db, item, { item_status: 'returned' }, nowMs))
+    if (item && isHere && isItemOf(item, unit)) returned.push(item)
   }
+  const change = { item_status: 'returned' }
+  const changed = await updateStatuses(
+    db,
+    returned.map((item) => ({ item, change })),
+    nowMs,
+  )
   notifyGates(call, purchase.store_id)
-  return returned
+  return returned.flatMap((item) => changed.get(item.item_id) ?? [])
 }
 
 const LINES_LIMIT = 500

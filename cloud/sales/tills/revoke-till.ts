@@ -9,6 +9,8 @@ import { revokePurchaseRights } from '../checkout/cancel-purchase.ts'
 
 /** Sales per transaction. */
 const AT_ONCE = 20
+/** Units of the sales that a transaction holds; it ends after the sale that reaches this number. */
+const UNITS_AT_ONCE = 2_000
 
 /**
  * Revokes a till. Ends the rights of its sales since `sinceAt` (default: now) that gave some. The sales stay sales,
@@ -73,13 +75,20 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
       .limit(AT_ONCE)
       .execute()
     let held = 0
-    for (const { purchase_id: purchaseId } of sales) {
+    let units = 0
+    let last = sales.length < AT_ONCE ? undefined : sales.at(-1)?.sale_key
+    for (const [n, { purchase_id: purchaseId, sale_key: key }] of sales.entries()) {
       const purchase = purchaseId === null ? undefined : await findPurchase(call.db, store.tenant, purchaseId)
       if (!purchase || !isPaid(purchase) || purchase.deny_seq !== null) continue
-      await returnUnits(call, purchase, await readUnits(call.db, purchase.purchase_id), `till/${tillId}`)
+      const ofSale = await readUnits(call.db, purchase.purchase_id)
+      await returnUnits(call, purchase, ofSale, `till/${tillId}`)
       const denySeq = await revokePurchaseRights(call, purchase)
       await updatePurchase(call.db, purchase, { deny_seq: denySeq })
       held++
+      units += ofSale.length
+      if (units < UNITS_AT_ONCE || n + 1 === sales.length) continue
+      last = key
+      break
     }
     if (held > 0)
       await raiseException(
@@ -91,6 +100,6 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
           detail: `sales of till ${tillId} are on hold since it was revoked: check its goods`,
         },
       )
-    return { held, last: sales.length < AT_ONCE ? undefined : sales.at(-1)?.sale_key }
+    return { held, last }
   })
 }

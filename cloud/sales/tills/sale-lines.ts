@@ -9,7 +9,7 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
-import { isRecalled, recallsByProduct } from '../../protection/items/recalls.ts'
+import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import type { Doubt } from './doubts.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
@@ -47,7 +47,7 @@ export async function rowsOfSale(
     sale.lines.flatMap(({ ean }) => ean ?? []),
   )
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
-  const recallsOf = await recallsByProduct(db, store.tenant)
+  const recallsOf = await recallsByEan(db, store.tenant)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [] }
   const taken = new Set<string>()
   const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
@@ -78,7 +78,7 @@ export async function rowsOfSale(
     for (const each of tags) {
       const { item } = each
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
-      const isStopped = isRecalled(recallsOf(item?.product_id ?? row.product_id), {
+      const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), {
         storeId: store.store_id,
         item,
         line: row,

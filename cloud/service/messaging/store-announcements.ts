@@ -4,6 +4,7 @@ import { itemPage } from '../../protection/agents/documents/item-pages.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import { lruCache } from '../../platform/foundation/shared-slots.ts'
 import type { Services } from '../../platform/operations/operation.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { itemHead } from '../../protection/items/item-sequence.ts'
@@ -61,6 +62,7 @@ export class StoreAnnouncements {
   readonly #published = lruCache<string, PublishedState>(STORES_LIMIT)
   readonly #dirty = new Map<string, AnnouncementScope>()
   readonly #pendingItems = new Map<string, Promise<void>>()
+  #isPublishing = false
   #broker: AgentBroker | undefined
 
   constructor({ database, services, tasks }: AnnouncementParts) {
@@ -78,18 +80,34 @@ export class StoreAnnouncements {
     this.#published.clear()
   }
 
-  /** Publishes the documents of a store. One publication covers all calls within one turn of the event loop. */
+  /**
+   * Publishes the documents of a store. One publication covers all calls within one turn of the event loop. One change
+   * may concern thousands of stores, so each of them has a turn of its own.
+   */
   storeChanged(storeId: string, what: AnnouncementScope = 'changed'): void {
-    const isUnderWay = this.#dirty.has(storeId)
-    if (!isUnderWay || what === 'all') this.#dirty.set(storeId, what)
-    if (isUnderWay) return
-    void this.#tasks.track(
-      Promise.resolve().then(() => {
-        const wanted = this.#dirty.get(storeId) ?? what
-        this.#dirty.delete(storeId)
-        return this.#publishStore(storeId, wanted)
-      }),
-    )
+    if (what === 'all' || !this.#dirty.has(storeId)) this.#dirty.set(storeId, what)
+    if (this.#isPublishing) return
+    this.#isPublishing = true
+    void this.#tasks.track(Promise.resolve().then(() => this.#publishDirty()))
+  }
+
+  async #publishDirty(): Promise<void> {
+    let heard = this.#storesWithAgents()
+    for (const [storeId, what] of this.#dirty) {
+      this.#dirty.delete(storeId)
+      // An agent that connects later receives all documents.
+      if (what === 'changed' && !heard.has(storeId)) this.#published.delete(storeId)
+      else {
+        await this.#tasks.track(this.#publishStore(storeId, what))
+        await yieldToEventLoop()
+        heard = this.#storesWithAgents()
+      }
+    }
+    this.#isPublishing = false
+  }
+
+  #storesWithAgents(): ReadonlySet<string> {
+    return new Set([...(this.#broker?.connected().values() ?? [])].map((agent) => agent.storeId))
   }
 
   /** Publishes changed items of a store. Calls within one turn of the event loop share one message. */
@@ -119,8 +137,7 @@ export class StoreAnnouncements {
 
   /** Publishes the documents of every store that this process owns and that has a connected agent. */
   async refresh(what: AnnouncementScope): Promise<void> {
-    const stores = new Set([...(this.#broker?.connected().values() ?? [])].map((agent) => agent.storeId))
-    for (const storeId of stores) if (this.#owns(storeId)) await this.#publishStore(storeId, what)
+    for (const storeId of this.#storesWithAgents()) if (this.#owns(storeId)) await this.#publishStore(storeId, what)
   }
 
   #owns(storeId: string): boolean {

@@ -180,7 +180,10 @@ export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrde
 }
 
 export type ReservedItem = PickupOrderItemRow &
-  Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status' | 'product_id' | 'lot' | 'expiry' | 'serial'>
+  Pick<
+    ProtectedItemRow,
+    'epc' | 'tag_uid' | 'tag_id' | 'item_status' | 'product_id' | 'ean' | 'lot' | 'expiry' | 'serial'
+  >
 
 /** Tagged items that are or were reserved for these orders. */
 export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedItem[]> {
@@ -188,7 +191,7 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedIt
     .selectFrom('pickup_order_item')
     .innerJoin('protected_item', 'protected_item.item_id', 'pickup_order_item.item_id')
     .selectAll('pickup_order_item')
-    .select(['epc', 'tag_uid', 'tag_id', 'item_status', 'product_id', 'lot', 'expiry', 'serial'])
+    .select(['epc', 'tag_uid', 'tag_id', 'item_status', 'product_id', 'ean', 'lot', 'expiry', 'serial'])
     .where('order_id', 'in', orderIds)
     .orderBy('pickup_order_item.item_id')
     .execute()

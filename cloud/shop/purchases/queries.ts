@@ -5,6 +5,7 @@ import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   PurchaseLineRow,
+  PurchaseLineTable,
   PurchaseRow,
   PurchaseUnitRow,
   ShoppingSessionRow,
@@ -72,7 +73,7 @@ export const readUnits = preparedRows((db, purchaseId: string) =>
 )
 
 const insertRow = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
-const insertLines = preparedInsert((db, rows: readonly PurchaseLineRow[]) =>
+const insertLines = preparedInsert((db, rows: readonly PurchaseLineTable[]) =>
   db.insertInto('purchase_line').values(rows),
 )
 const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
@@ -87,7 +88,9 @@ export async function insertPurchase(
   units: readonly PurchaseUnitRow[],
 ): Promise<void> {
   await insertRow(db, [purchase])
-  for (const chunk of insertChunks(lines)) await insertLines(db, chunk)
+  const { tenant } = purchase
+  const rows = lines.map((line) => ({ ...line, tenant }))
+  for (const chunk of insertChunks(rows)) await insertLines(db, chunk)
   for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
 }
 
@@ -101,19 +104,23 @@ export function boundItemsOf(units: readonly PurchaseUnitRow[]): string[] {
   return units.flatMap((unit) => (unit.bound === 1 ? (unit.item_id ?? []) : []))
 }
 
-/** Records the item status that a cancellation set; null after the cancellation was undone. */
-export async function recordCancelledUnit(
+/** Records the status that the cancellation gave to the items of these units; null: it was undone. */
+export async function recordCancelledUnits(
   db: Db,
-  { line_id, unit_no }: PurchaseUnitRow,
-  status: string | null,
+  cancelled: readonly { unit: PurchaseUnitRow; status: string | null }[],
 ): Promise<void> {
-  await db
-    .updateTable('purchase_unit')
-    .set({ taken_back: status })
-    .where('line_id', '=', line_id)
-    .where('unit_no', '=', unit_no)
-    .execute()
+  const rows = cancelled.map(({ unit, status }) => ({ ...unit, taken_back: status }))
+  for (const chunk of insertChunks(rows)) await writeCancelled(db, chunk)
 }
+
+const writeCancelled = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+  db
+    .insertInto('purchase_unit')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no']).doUpdateSet((eb) => ({ taken_back: eb.ref('excluded.taken_back') })),
+    ),
+)
 
 type Change = Partial<PurchaseRow>
 /** Compiled updates by the columns that they set. The code sets few different combinations. */

@@ -22,6 +22,9 @@ const PURCHASES: readonly string[] = [
   `CREATE UNIQUE INDEX purchase_by_checkout ON purchase (checkout_session_id)`,
   `CREATE INDEX purchase_by_tenant ON purchase (tenant, purchase_id)`,
   `CREATE INDEX purchase_by_user ON purchase (tenant, user_id, purchase_id)`,
+  `CREATE INDEX purchase_by_receipt ON purchase (tenant, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
+  `CREATE INDEX purchase_by_receipt_of_store ON purchase (store_id, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
+  `CREATE INDEX purchase_by_total ON purchase (tenant, total_cent, purchase_id)`,
   `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
   `CREATE INDEX purchase_unpaid ON purchase (payment_by_ms) WHERE payment_by_ms IS NOT NULL`,
   `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,
@@ -32,10 +35,11 @@ const PURCHASES: readonly string[] = [
     name text NOT NULL, ean text, product_id text, price_cent bigint NOT NULL,
     list_price_cent bigint, price_reason text, quantity bigint NOT NULL, vat bigint NOT NULL,
     category text, brand text, price_origin text NOT NULL, serial_number text, tagged bigint NOT NULL, deposit_of text,
-    barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text, till_line text)`,
+    barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text, till_line text,
+    tenant text NOT NULL)`,
   `CREATE INDEX purchase_line_by_purchase ON purchase_line (purchase_id, line_no)`,
   // Finds the purchases of returned goods without a receipt.
-  `CREATE INDEX purchase_line_by_ean ON purchase_line (ean, purchase_id) WHERE ean IS NOT NULL`,
+  `CREATE INDEX purchase_line_by_ean ON purchase_line (tenant, ean, purchase_id) WHERE ean IS NOT NULL`,
   `CREATE TABLE purchase_unit (
     line_id text NOT NULL REFERENCES purchase_line (line_id), unit_no bigint NOT NULL, purchase_id text NOT NULL, item_id text,
     bound bigint NOT NULL, receipt_index bigint, taken_back text, PRIMARY KEY (line_id, unit_no))`,

@@ -37,6 +37,8 @@ export interface HomeMoveRow {
   store_id: string
   moved_s: number
   deny_seq: number
+  /** Used rights of the receipts after this one are still to be denied; null: all are denied. */
+  denied_after: string | null
 }
 
 /** The receipt home of a store in a past epoch. */

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** Protected items, release rights, authorizations, redemptions and exceptions. Units: ../schema.ts. */
 
 export interface ProtectedItemRow {
@@ -80,6 +82,20 @@ export interface ProductRecallRow {
   /** Items that matched when the recall began, and those of them that were sold; counted while they are published. */
   items: number
   sold_items: number
+}
+
+/** Tokens that must still be revoked (protection/leases/token-revocations.ts). */
+export interface TokenRevocationRow {
+  revocation_id: string
+  tenant: string
+  /** JSON of a `TokenScope`. */
+  scope: string
+  reason: string
+  /** Tokens that were issued later stay valid, s. */
+  until_s: number
+  /** The last token that was looked at. */
+  after_exp: number
+  after_nonce: string
 }
 
 export interface AlarmDispositionRow {
@@ -178,6 +194,11 @@ export interface UnitRightRow {
   returned_by: string | null
   /** 1 if a receipt home ever delegated this right to another agent; `delegated_right` contains the outcome. */
   was_given: 0 | 1
+}
+
+/** Table `unit_right`. `denied`: 1 if the deny list names the used right (receipt-home/deny-used-rights.ts). */
+export interface UnitRightTable extends UnitRightRow {
+  denied: Generated<0 | 1>
 }
 
 /** A right that a receipt home delegated to another agent. */

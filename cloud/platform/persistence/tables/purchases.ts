@@ -53,6 +53,12 @@ export interface PurchaseRow {
   rev: number
 }
 
+/** Table `purchase_line`. */
+export interface PurchaseLineTable extends PurchaseLineRow {
+  /** Account of the purchase, so that the search by EAN reads no lines of other accounts. */
+  tenant: string
+}
+
 export interface PurchaseLineRow {
   line_id: string
   purchase_id: string

@@ -15,7 +15,7 @@ import type { Db } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { valueOf } from '../../../shop/purchases/line-value.ts'
-import { activeRecalls, isRecalled } from '../../items/recalls.ts'
+import { isRecalled, recallsByEan } from '../../items/recalls.ts'
 import { itemHead } from '../../items/item-sequence.ts'
 
 /** Signed pages of a store's item sequence (policy/documents/item-documents.ts). */
@@ -80,14 +80,14 @@ async function entriesAfter(
   after: number,
   head: number,
 ): Promise<FullEntry[]> {
-  const recalls = await activeRecalls(db, tenant)
+  const recallsOf = await recallsByEan(db, tenant)
   const [items, removed] = [
     await itemsWithin(db, { storeId, after, head }),
     await goneWithin(db, { storeId, after, head }),
   ]
   const itemEntries = items.map((row): FullEntry => ({
     seq: row.seq,
-    ...(isRecalled(recalls, { storeId, item: row, line: lineOf(row) })
+    ...(isRecalled(recallsOf(row.ean), { storeId, item: row, line: lineOf(row) })
       ? RECALLED
       : { status: row.status as ItemStatus }),
     ...definedFields({
@@ -148,7 +148,7 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
       'i.category',
       'i.brand',
       'i.protection_technology',
-      'i.product_id',
+      'i.ean',
       'i.lot',
       'i.expiry',
       'i.serial',

@@ -40,7 +40,8 @@ export const AGENTS: readonly string[] = [
   // The latest move of the receipt home. The new home must have received the deny list up to `deny_seq` before it
   // honours older receipts.
   `CREATE TABLE home_move (
-    store_id text PRIMARY KEY REFERENCES store (store_id), moved_s bigint NOT NULL, deny_seq bigint NOT NULL)`,
+    store_id text PRIMARY KEY REFERENCES store (store_id), moved_s bigint NOT NULL, deny_seq bigint NOT NULL, denied_after text)`,
+  `CREATE INDEX home_move_denying ON home_move (store_id) WHERE denied_after IS NOT NULL`,
   // Agents that may have unreported redemptions of older receipts. The policy version `policy_ver` names the new
   // receipt home.
   `CREATE TABLE home_move_wait (

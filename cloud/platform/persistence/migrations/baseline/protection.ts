@@ -7,7 +7,7 @@ export const PROTECTION: readonly string[] = [
     rev bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL, item_seq bigint NOT NULL DEFAULT 0,
     UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id_folded))`,
   `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
-  `CREATE INDEX protected_item_of_product ON protected_item (product_id, item_id)`,
+  `CREATE INDEX protected_item_by_ean ON protected_item (tenant, ean, item_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
   // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
   `CREATE TABLE item_move (
@@ -31,7 +31,7 @@ export const PROTECTION: readonly string[] = [
     expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
     ended_by text, publish_after text, receipts_after text, items bigint NOT NULL, sold_items bigint NOT NULL)`,
   `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
-  `CREATE INDEX product_recall_by_product ON product_recall (tenant, product_id)`,
+  `CREATE INDEX product_recall_by_ean ON product_recall (tenant, ean)`,
   `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
   `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
   `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
@@ -41,11 +41,18 @@ export const PROTECTION: readonly string[] = [
     ith_kind text, ith_id text, event_id text NOT NULL, risk_class bigint NOT NULL, policy_version bigint NOT NULL,
     key_version bigint NOT NULL, iat bigint NOT NULL, exp bigint NOT NULL, revoked_ms bigint, voided_ms bigint, operator_id text,
     void_asked_ms bigint, scan_source text)`,
+  `CREATE INDEX authorization_by_end ON protection_authorization (tenant, exp, nonce)`,
+  `CREATE INDEX authorization_by_device ON protection_authorization (device_id, exp)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
   `CREATE INDEX authorization_by_item ON protection_authorization (item_id) WHERE item_id IS NOT NULL`,
   `CREATE INDEX authorization_by_operator ON protection_authorization (operator_id, exp) WHERE operator_id IS NOT NULL`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE INDEX authorization_without_purchase ON protection_authorization (iat) WHERE purchase_id IS NULL`,
+  // Tokens that must still be revoked.
+  `CREATE TABLE token_revocation (
+    revocation_id text PRIMARY KEY, tenant text NOT NULL, scope text NOT NULL, reason text NOT NULL, until_s bigint NOT NULL,
+    after_exp bigint NOT NULL, after_nonce text NOT NULL)`,
+  `CREATE INDEX token_revocation_by_tenant ON token_revocation (tenant)`,
   `CREATE TABLE authorization_unit (
     nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
   // Rows are deleted after an hour, because the policy limits approvals per hour.
@@ -57,7 +64,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE unit_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, purchase_id text NOT NULL, state text NOT NULL,
     nonce text, device_id text, until_ms bigint, redemption_id text, outcome text, failures bigint NOT NULL, returned_by text,
-    was_given bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
+    was_given bigint NOT NULL DEFAULT 0, denied bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
+  `CREATE INDEX unit_right_to_deny ON unit_right (purchase_id) WHERE state = 'used' AND denied = 0`,
   `CREATE INDEX unit_right_by_purchase ON unit_right (purchase_id)`,
   `CREATE TABLE delegated_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
@@ -81,6 +89,11 @@ export const PROTECTION: readonly string[] = [
     PRIMARY KEY (event_id, tenant))`,
   `CREATE INDEX protection_event_by_store ON protection_event (store_id, processed_ms, event_id)`,
   `CREATE INDEX protection_event_by_position ON protection_event (store_id, position, event_id)`,
+  `CREATE INDEX protection_event_by_type ON protection_event (store_id, type, position, event_id)`,
+  `CREATE INDEX protection_event_by_device ON protection_event (store_id, device_id, position, event_id)
+    WHERE device_id IS NOT NULL`,
+  `CREATE INDEX protection_event_by_purchase ON protection_event (store_id, purchase_id, position, event_id)
+    WHERE purchase_id IS NOT NULL`,
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, earlier text, PRIMARY KEY (event_id, tenant))`,

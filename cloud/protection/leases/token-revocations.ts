@@ -1,0 +1,216 @@
+import { sql, type SqlBool } from 'kysely'
+import { newId } from '../../../policy/ids.ts'
+import { knownCaller } from '../../platform/foundation/caller.ts'
+import { runJobStep, type JobCall } from '../../platform/operations/job-step.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type {
+  ProductRecallRow,
+  ProtectionAuthorizationRow,
+  TokenRevocationRow,
+} from '../../platform/persistence/tables/protection.ts'
+import { readLines } from '../../shop/purchases/queries.ts'
+import { readItem } from '../items/item-queries.ts'
+import { findRecall, isRecalled, recallReader } from '../items/recalls.ts'
+import { hasRecalledGoods, hasRecalledUnit } from '../recalls/publish-recalls.ts'
+import { unitsOfAuthorization } from './authorizations.ts'
+import { revokeAuthorization } from './leases.ts'
+
+/**
+ *   revokeTokens ─▶ first tokens, with the call ─▶ row of `token_revocation` ─▶ the others, by the job ─▶ row deleted
+ *
+ * Revokes the unused tokens of something that ended. Its tokens may be thousands, so an operation revokes only some of
+ * them, and a row of `token_revocation` names the others. The row stops these at once: the cloud redeems and exchanges
+ * no token that a row names.
+ */
+
+/** What tokens are for, or who approved them. */
+export type TokenScope =
+  | { readonly kind: 'item'; readonly itemId: string }
+  | { readonly kind: 'purchase'; readonly purchaseId: string }
+  | { readonly kind: 'device'; readonly deviceId: string; readonly agentId?: string }
+  /**
+   * Tokens that open this locker. They name no goods: the goods of one order wait there, so the tokens end when the order
+   * leaves the locker.
+   */
+  | { readonly kind: 'locker'; readonly deviceId: string }
+  | { readonly kind: 'operator'; readonly storeId: string; readonly operatorId: string }
+  /** Tokens of recalled items, of purchases with such goods, and of lockers with such orders. */
+  | { readonly kind: 'recall'; readonly recallId: string }
+
+/** Time in which a device with a slow clock may still honour an expired token, s. */
+const GUARD_SECONDS = 60
+/** Tokens that one transaction looks at, and units of the tokens that it revokes. */
+const AT_ONCE = { tokens: 100, units: 500 }
+/** Transactions per revocation and run. */
+const ROUNDS = 200
+
+/** Revokes the unused tokens of this scope that were issued until now: some with the call, the others by the job. */
+export async function revokeTokens(call: Call, scope: TokenScope, reason: string): Promise<void> {
+  const row: TokenRevocationRow = {
+    revocation_id: newId('trv', call.services.platform),
+    tenant: knownCaller(call.caller).tenant,
+    scope: JSON.stringify(scope),
+    reason,
+    until_s: Math.floor(call.nowMs / 1_000),
+    after_exp: 0,
+    after_nonce: '',
+  }
+  const rest = await revokeSome(call, row)
+  if (rest)
+    await call.db
+      .insertInto('token_revocation')
+      .values({ ...row, ...rest })
+      .execute()
+}
+
+/** Revokes the tokens that the operations did not revoke. Several processes may run this at the same time. */
+export function revokeDueTokens(database: Database, services: Services): Promise<void> {
+  let after = ''
+  return processEach(services, {
+    job: 'revocation of tokens',
+    async read(limit) {
+      const due = await database.reads
+        .selectFrom('token_revocation')
+        .select(['revocation_id', 'tenant'])
+        .where('revocation_id', '>', after)
+        .orderBy('revocation_id')
+        .limit(limit)
+        .execute()
+      after = due.at(-1)?.revocation_id ?? after
+      return due
+    },
+    async process({ revocation_id: id, tenant }) {
+      const step = () => runJobStep({ database, services, holder: tenant }, (call) => continueRevocation(call, id))
+      for (let round = 0; round < ROUNDS && (await step()); round++);
+    },
+  })
+}
+
+/** Revokes the next tokens. Returns false if none are left. */
+async function continueRevocation(call: JobCall, revocationId: string): Promise<boolean> {
+  const { db } = call
+  // The update locks the row, so that two processes do not revoke the same tokens.
+  const row = await db
+    .updateTable('token_revocation')
+    .set((eb) => ({ after_exp: eb.ref('after_exp') }))
+    .where('revocation_id', '=', revocationId)
+    .returningAll()
+    .executeTakeFirst()
+  if (!row) return false
+  const rest = await revokeSome(call, row)
+  if (rest) await db.updateTable('token_revocation').set(rest).where('revocation_id', '=', revocationId).execute()
+  else await db.deleteFrom('token_revocation').where('revocation_id', '=', revocationId).execute()
+  return rest !== undefined
+}
+
+type Rest = Pick<TokenRevocationRow, 'after_exp' | 'after_nonce'>
+
+/** Revokes the next tokens. Returns where the next step goes on; undefined after the last token. */
+async function revokeSome(call: JobCall, row: TokenRevocationRow): Promise<Rest | undefined> {
+  const { db, nowMs } = call
+  const covers = await coveredBy(db, row)
+  const tokens = await tokensOf(db, row, nowMs)
+    .where(sql<SqlBool>`(exp > ${row.after_exp} OR (exp = ${row.after_exp} AND nonce > ${row.after_nonce}))`)
+    .orderBy('exp')
+    .orderBy('nonce')
+    .limit(AT_ONCE.tokens)
+    .execute()
+  let units = 0
+  for (const [n, { used, ...token }] of tokens.entries()) {
+    if (Number(used) < token.count && (await covers(token))) {
+      await revokeAuthorization(call, token, row.reason)
+      units += token.count
+    }
+    const isFull = units >= AT_ONCE.units || n + 1 === AT_ONCE.tokens
+    if (isFull) return { after_exp: token.exp, after_nonce: token.nonce }
+  }
+  return undefined
+}
+
+/** The tokens that a revocation looks at: issued before it, not revoked, and perhaps still honoured. */
+function tokensOf(db: Db, { tenant, scope, until_s }: TokenRevocationRow, nowMs: number) {
+  const tokens = db
+    .selectFrom('protection_authorization as a')
+    .selectAll('a')
+    .select(sql<number>`(SELECT COUNT(*) FROM redemption r WHERE r.nonce = a.nonce)`.as('used'))
+    .where('revoked_ms', 'is', null)
+    .where('iat', '<=', until_s)
+    .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
+  const named = JSON.parse(scope) as TokenScope
+  switch (named.kind) {
+    case 'item':
+      return tokens.where('item_id', '=', named.itemId)
+    case 'purchase':
+      return tokens.where('purchase_id', '=', named.purchaseId)
+    case 'device': {
+      const ofDevice = tokens.where('device_id', '=', named.deviceId)
+      return named.agentId === undefined ? ofDevice : ofDevice.where('agent_id', '=', named.agentId)
+    }
+    case 'locker':
+      return tokens
+        .where('device_id', '=', named.deviceId)
+        .where('item_id', 'is', null)
+        .where('purchase_id', 'is', null)
+    case 'operator':
+      return tokens.where('store_id', '=', named.storeId).where('operator_id', '=', named.operatorId)
+    case 'recall':
+      return tokens.where('tenant', '=', tenant)
+  }
+}
+
+/** Returns a function that decides whether a token of `tokensOf` must be revoked. */
+async function coveredBy(
+  db: Db,
+  { tenant, scope }: TokenRevocationRow,
+): Promise<(token: ProtectionAuthorizationRow) => boolean | Promise<boolean>> {
+  const named = JSON.parse(scope) as TokenScope
+  if (named.kind !== 'recall') return () => true
+  const recall = await findRecall(db, tenant, named.recallId)
+  return recall?.ended_ms === null ? (token) => coversRecalled(db, token, recall) : () => false
+}
+
+/** True if the token is for goods that the recall stops. */
+async function coversRecalled(
+  db: Db,
+  { nonce, device_id, store_id: storeId, purchase_id, item_id }: ProtectionAuthorizationRow,
+  recall: ProductRecallRow,
+): Promise<boolean> {
+  if (item_id === null && purchase_id === null) return isLockerOfRecalled(db, device_id, recall)
+  if (item_id === null)
+    return hasRecalledUnit(db, { store_id: storeId, purchase_id: purchase_id ?? '' }, () => [recall])
+  const item = await readItem(db, item_id)
+  if (isRecalled([recall], { storeId, item })) return true
+  if (purchase_id === null) return false
+  const lines = await readLines(db, purchase_id)
+  const units = await unitsOfAuthorization(db, nonce)
+  return units.some((unit) =>
+    isRecalled([recall], { storeId, item, line: lines.find((line) => line.line_id === unit.line_id) }),
+  )
+}
+
+/** True if an order with recalled goods waits in this locker. Each locker holds one order. */
+async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: ProductRecallRow): Promise<boolean> {
+  const order = await db
+    .selectFrom('pickup_order')
+    .select(['store_id', 'order_id'])
+    .where('locker_device_id', '=', deviceId)
+    .where('status', '=', 'ready')
+    .executeTakeFirst()
+  return order !== undefined && hasRecalledGoods(db, order, recallReader(db, tenant))
+}
+
+const dueOfTenant = prepared((db, p: { tenant: string }) =>
+  db.selectFrom('token_revocation').selectAll().where('tenant', '=', p.tenant),
+)
+
+/** True if a revocation names this token that has not come to it yet. */
+export async function isBeingRevoked(db: Db, token: ProtectionAuthorizationRow, nowMs: number): Promise<boolean> {
+  for (const row of await dueOfTenant(db, token)) {
+    const [found] = await tokensOf(db, row, nowMs).where('nonce', '=', token.nonce).execute()
+    if (found && (await (await coveredBy(db, row))(token))) return true
+  }
+  return false
+}

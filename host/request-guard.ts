@@ -1,0 +1,94 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/**
+ * Bytes that the parser gets at once; Node.js would give it a whole buffer of 64 KB. Every request of a slice costs, also
+ * those after the cut. So slices are short, but those inside a body of known length.
+ */
+const SLICE = { bytes: 256, bodyBytes: 4_096 }
+/** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
+const CHUNKS = { free: 256, meanBytes: 64 }
+
+interface Message {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+const listeners = new WeakMap<Server, ((message: Message) => void)[]>()
+// The parser reports each message here, also those that Node.js answers by itself, without the event `request`:
+// an `Expect` that it does not know, or a request without `Host`.
+subscribe('http.server.request.start', (message) => {
+  const { server, ...rest } = message as Message & { server: Server }
+  for (const hear of listeners.get(server) ?? []) hear(rest)
+})
+
+/** Calls `hear` for each message of a server's clients, before Node.js or the app answers it. */
+export function onMessage(server: Server, hear: (message: Message) => void): void {
+  listeners.set(server, [...(listeners.get(server) ?? []), hear])
+}
+
+/** Requests of connections that were cut before the app saw them. */
+const refused = new WeakSet<object>()
+
+/** True if the app must not perform this request, because its connection was cut. */
+export function isRefused(request: object): boolean {
+  return refused.has(request)
+}
+
+/**
+ * Cuts connections whose bytes cost much more than their number. Node.js handles all requests and chunks of a received
+ * buffer in one turn of the event loop: 1,400 requests, or 10,000 chunks of one byte, and that for each connection.
+ *
+ *   - A second message in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
+ *   - A body of tiny chunks.
+ */
+export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
+  /** Connections that have sent a request in this turn. */
+  const heard = new WeakSet<Socket>()
+  /** Rest of the body that a connection announced, bytes. */
+  const bodies = new WeakMap<Socket, number>()
+  server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => sliceBuffers(socket, bodies))
+  onMessage(server, ({ request }) => {
+    const { socket } = request
+    if (socket.destroyed) return void refused.add(request)
+    if (heard.has(socket)) {
+      refused.add(request)
+      return cut(socket, 'a request came together with the one before')
+    }
+    heard.add(socket)
+    bodies.set(socket, Number(request.headers['content-length'] ?? 0))
+    // Runs before the next bytes are read. Waiting for the response would cut clients: it ends later than they see it.
+    setImmediate(() => heard.delete(socket))
+    if (request.headers['transfer-encoding'] !== undefined)
+      limitChunks(request, () => cut(socket, 'the chunks of a body were too small'))
+  })
+}
+
+/** Gives the parser a buffer in slices, and nothing of it after the connection was cut. */
+function sliceBuffers(socket: Socket, bodies: WeakMap<Socket, number>): void {
+  const [parse] = socket.listeners('data')
+  if (!parse) return
+  socket.removeListener('data', parse as () => void)
+  socket.on('data', (buffer: Buffer) => {
+    for (let start = 0; start < buffer.length && !socket.destroyed;) {
+      // The server waits for a slow reader of its answers.
+      if (start > 0 && socket.isPaused()) return socket.unshift(buffer.subarray(start))
+      const body = bodies.get(socket) ?? 0
+      const end = start + Math.max(SLICE.bytes, Math.min(SLICE.bodyBytes, body))
+      bodies.set(socket, Math.max(0, body - (end - start)))
+      parse.call(socket, buffer.subarray(start, end))
+      start = end
+    }
+  })
+}
+
+function limitChunks(request: IncomingMessage, end: () => void): void {
+  let room = CHUNKS.free
+  request.push = (chunk: Uint8Array | null, encoding) => {
+    if (room < 0) return false
+    room += chunk === null ? 0 : chunk.length / CHUNKS.meanBytes - 1
+    if (room >= 0) return IncomingMessage.prototype.push.call(request, chunk, encoding)
+    end()
+    return false
+  }
+}
