@@ -142,6 +142,9 @@ function setStatus(next: PageStatus): void {
   status = next
   header.setStatus(next)
   if (isResting || isWayOut(next, deviceId)) rest()
+  // Nothing covers the way out: an open dialog would lie above it.
+  if (isWayOut(next, deviceId))
+    for (const open of document.querySelectorAll<HTMLDialogElement>('dialog[open]')) open.close()
 }
 
 /** Shows an operator who signed in with a badge or on another page, or who signed out. */

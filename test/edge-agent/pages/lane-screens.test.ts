@@ -89,12 +89,15 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     for (let n = 0; n < 5; n++) bench.happens(GATE, { ...alarm, alarmId: `evt_${n}` } as never)
     await stage('alarm')
     expect(await faults(page, smallest)).toEqual([])
+    await page.locator(`[data-slot='sign-in']`).click()
+    await page.locator(`[data-slot='sign-in-dialog'][open]`).waitFor()
     bench.status = {
       ...bench.status,
       emergency: { since: '2026-11-20T12:00:00.000Z', inputs: [], silent: true, opened: [GATE], lost: [] },
     }
     bench.feed.publish({ type: 'status', status: bench.status })
     await stage('way_out')
+    expect(await page.locator('dialog[open]').count()).toBe(0)
     bench.happens(GATE, alarm as never)
     await page.locator('aside li').first().waitFor({ state: 'attached' })
     expect(await page.locator('header, aside').filter({ visible: true }).count()).toBe(0)
