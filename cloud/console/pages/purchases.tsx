@@ -188,7 +188,8 @@ async function filtersOf(at: PageContext, text: string): Promise<readonly Record
   const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
   const storeId = at.store?.storeId ?? ''
   const named = (await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT }))?.products ?? []
-  return [...(number === undefined ? [] : [{ number }]), ...named.map(({ ean }) => ({ ean })), { tag: text }]
+  const saleId = text.length <= 64 ? [{ saleId: text }] : []
+  return [...saleId, ...(number === undefined ? [] : [{ number }]), ...named.map(({ ean }) => ({ ean })), { tag: text }]
 }
 
 /** The newest of these purchases, each once. */
@@ -225,7 +226,11 @@ function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: reado
             return (
               <li>
                 <div>
-                  <strong>{name}</strong>
+                  <strong>
+                    {purchase.receipt.till
+                      ? t.tillSale(purchase.receipt.till.saleId, purchase.receipt.till.tillId ?? '')
+                      : name}
+                  </strong>
                   <span class="sub">
                     {at.formats.moment(Date.parse(purchase.timestamp))} · {at.formats.money(purchase.total)}
                   </span>
@@ -260,7 +265,8 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   const t = at.texts.purchases
   const gone = returnedPieces(purchase)
   const isPaid = REFUNDABLE.has(purchase.status)
-  const mayRefund = isPaid && purchase.refunded < purchase.total
+  const { till } = purchase.receipt
+  const mayRefund = isPaid && !till && purchase.refunded < purchase.total
   return (
     <Card title={t.purchase(purchase.transactionId.slice(-6))} aside={<Badge>{stateOf(at, purchase)}</Badge>}>
       <form class="stack" method="get" action={at.path}>
@@ -268,6 +274,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
         <p class="soft">
           {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)} ·{' '}
           {t.already} {at.formats.money(purchase.refunded)}
+          {till ? ` · ${t.tillSale(till.saleId, till.tillId ?? '')}` : ''}
         </p>
         {at.query.get('confirm') === 'lines' ? <Notice tone="warn" title={t.chooseFirst} isUrgent /> : null}
         <fieldset class="field">
@@ -319,7 +326,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
               </button>
             </>
           ) : (
-            <p>{isPaid ? t.fullyRefunded : t.notPaid}</p>
+            <p>{isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}</p>
           )}
           <a class="button quiet" href={at.path}>
             {t.back}

@@ -21,6 +21,7 @@ import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
@@ -49,6 +50,7 @@ interface HistoryFilter extends PageRequest {
   tag?: string | undefined
   day?: string | undefined
   number?: string | undefined
+  saleId?: string | undefined
   totalCent?: number | undefined
 }
 
@@ -94,7 +96,7 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
  * caller may see (ADR requests).
  */
 async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
-  const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
+  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
@@ -120,6 +122,18 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
       eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
     )
   }
+  if (saleId !== undefined) {
+    if (storeId === undefined) throw invalid('storeId', 'is required with saleId', 'missing')
+    const store = await ownStore(call, storeId)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb
+        .selectFrom('till_sale')
+        .select('purchase_id')
+        .where('store_id', '=', store.store_id)
+        .where('sale_id', '=', saleId)
+        .where('purchase_id', 'is not', null),
+    )
+  }
   if (day !== undefined)
     query = query
       .where('completed_ms', '>=', startOfDay(day))
@@ -133,7 +147,7 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
       .where('purchase_id', 'like', `%${number.toUpperCase()}`)
   if (totalCent !== undefined) {
     query = query.where('total_cent', '=', totalCent)
-    if (day === undefined && ean === undefined && tag === undefined)
+    if (day === undefined && ean === undefined && tag === undefined && saleId === undefined)
       query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
   }
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
@@ -210,6 +224,9 @@ const SEARCH_FIELDS = {
     .regex(/^[0-9A-HJKMNP-TV-Z]{6,26}$/i, 'must be the last 6 to 26 characters of a number')
     .optional()
     .describe('Last characters of the number of the purchase, as lists show them. Searches the last 90 days.'),
+  saleId: text(64)
+    .optional()
+    .describe('Sales of tills with this number on their receipt (recordSales). Needs `storeId`.'),
   day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
 }
 const TotalCent = z
