@@ -1,3 +1,4 @@
+import { sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protection-events.ts'
 import { Id, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -51,7 +52,8 @@ export function eventsAfter(
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
   return query
     .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
-    .where('position', '<', below)
+    // The plus keeps SQLite from preferring the index of positions to those of the filters, because of two bounds.
+    .where(sql<SqlBool>`+position < ${below}`)
     .orderBy('position')
     .orderBy('event_id')
     .limit(limit)
