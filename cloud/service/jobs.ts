@@ -22,6 +22,7 @@ import { pruneDenied } from '../protection/rights/deny-list.ts'
 import { endDueMoves } from '../protection/devices/due-moves.ts'
 import { pruneDelegated } from '../protection/rights/delegated-rights.ts'
 import { publishRecalledReceipts } from '../protection/recalls/recalled-receipts.ts'
+import { coversRecalled } from '../protection/recalls/recalled-tokens.ts'
 import { publishRecalls } from '../protection/recalls/publish-recalls.ts'
 import { continueHomeMoves } from '../protection/receipt-home/home-move.ts'
 import { revokeDueTokens } from '../protection/leases/token-revocations.ts'
@@ -77,7 +78,7 @@ export function startJobs(
   repeater.every(LISTINGS_MS, 'listings of changed products', () => refreshListings(database, services))
   repeater.every(ITEMS_MS, 'items of recalls', () => publishRecalls(database, services))
   repeater.every(ITEMS_MS, 'moves of receipt homes', () => continueHomeMoves(database, services))
-  repeater.every(ITEMS_MS, 'revocation of tokens', () => revokeDueTokens(database, services))
+  repeater.every(ITEMS_MS, 'revocation of tokens', () => revokeDueTokens(database, services, coversRecalled))
   repeater.every(ITEMS_MS, 'receipts of recalls', () => publishRecalledReceipts(database, services))
   repeater.every(
     SEALING_MS,

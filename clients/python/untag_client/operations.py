@@ -2750,6 +2750,7 @@ FetchPurchaseHistoryRequest = TypedDict(
         "ean": NotRequired[str],
         "tag": NotRequired[str],
         "number": NotRequired[str],
+        "saleId": NotRequired[str],
         "day": NotRequired[str],
         "totalCent": NotRequired[int],
         "limit": NotRequired[int],

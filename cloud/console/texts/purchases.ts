@@ -7,7 +7,7 @@ export const purchasesTexts = bilingual({
     lead: 'What was sold. To refund, find the purchase, choose the returned goods and confirm.',
     search: 'Find a purchase',
     searchHint:
-      'Scan the receipt, the EAN or the tag, or type the number (its last 6 characters are enough) or the name of a product',
+      'Scan the receipt, the EAN or the tag, or type the number (its last 6 characters are enough; of a till, the whole) or the name of a product',
     day: 'Paid on',
     amount: 'Total in EUR',
     amountRule: 'Write the total as 49.90.',
@@ -74,7 +74,7 @@ export const purchasesTexts = bilingual({
     lead: 'Was verkauft wurde. Zum Erstatten: Einkauf finden, zurückgegebene Ware wählen, bestätigen.',
     search: 'Einkauf suchen',
     searchHint:
-      'Scannen Sie Beleg, EAN oder Etikett, oder tippen Sie die Nummer (die letzten 6 Zeichen genügen) oder den Namen eines Produkts',
+      'Scannen Sie Beleg, EAN oder Etikett, oder tippen Sie die Nummer (die letzten 6 Zeichen genügen; von einer Kasse die ganze) oder den Namen eines Produkts',
     day: 'Bezahlt am',
     amount: 'Summe in EUR',
     amountRule: 'Schreiben Sie die Summe als 49,90.',

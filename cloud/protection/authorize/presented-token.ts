@@ -11,6 +11,7 @@ import { findPurchase, findPurchaseOfReceipt } from '../../shop/purchases/querie
 import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 import { isBeingRevoked } from '../leases/token-revocations.ts'
+import { coversRecalled } from '../recalls/recalled-tokens.ts'
 
 /**
  * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If a person presents
@@ -58,7 +59,8 @@ export async function readPresentedToken(
   if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
     return { token: 'token_invalid' }
   // Accepts a token that was exchanged before (`voided_ms`): the first response may be lost.
-  const isRevoked = row.revoked_ms === null ? await isBeingRevoked(call.db, row, call.nowMs) : row.voided_ms === null
+  const isRevoked =
+    row.revoked_ms === null ? await isBeingRevoked(call.db, row, call.nowMs, coversRecalled) : row.voided_ms === null
   if (isRevoked) return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
   return {

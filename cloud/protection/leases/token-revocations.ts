@@ -1,4 +1,5 @@
 import { sql, type SqlBool } from 'kysely'
+import { assert } from '../../../policy/assert.ts'
 import { newId } from '../../../policy/ids.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import { runJobStep, type JobCall } from '../../platform/operations/job-step.ts'
@@ -6,16 +7,7 @@ import type { Call, Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type {
-  ProductRecallRow,
-  ProtectionAuthorizationRow,
-  TokenRevocationRow,
-} from '../../platform/persistence/tables/protection.ts'
-import { readLines } from '../../shop/purchases/queries.ts'
-import { readItem } from '../items/item-queries.ts'
-import { findRecall, isRecalled, recallReader } from '../items/recalls.ts'
-import { hasRecalledGoods, hasRecalledUnit } from '../recalls/publish-recalls.ts'
-import { unitsOfAuthorization } from './authorizations.ts'
+import type { ProtectionAuthorizationRow, TokenRevocationRow } from '../../platform/persistence/tables/protection.ts'
 import { revokeAuthorization } from './leases.ts'
 
 /**
@@ -48,7 +40,12 @@ const AT_ONCE = { tokens: 100, units: 500 }
 const ROUNDS = 200
 
 /** Revokes the unused tokens of this scope that were issued until now: some with the call, the others by the job. */
-export async function revokeTokens(call: Call, scope: TokenScope, reason: string): Promise<void> {
+export async function revokeTokens(
+  call: Call,
+  scope: TokenScope,
+  reason: string,
+  coversRecalled?: CoversRecalled,
+): Promise<void> {
   const row: TokenRevocationRow = {
     revocation_id: newId('trv', call.services.platform),
     tenant: knownCaller(call.caller).tenant,
@@ -58,7 +55,7 @@ export async function revokeTokens(call: Call, scope: TokenScope, reason: string
     after_exp: 0,
     after_nonce: '',
   }
-  const rest = await revokeSome(call, row)
+  const rest = await revokeSome(call, row, coversRecalled)
   if (rest)
     await call.db
       .insertInto('token_revocation')
@@ -67,7 +64,7 @@ export async function revokeTokens(call: Call, scope: TokenScope, reason: string
 }
 
 /** Revokes the tokens that the operations did not revoke. Several processes may run this at the same time. */
-export function revokeDueTokens(database: Database, services: Services): Promise<void> {
+export function revokeDueTokens(database: Database, services: Services, coversRecalled: CoversRecalled): Promise<void> {
   let after = ''
   return processEach(services, {
     job: 'revocation of tokens',
@@ -83,14 +80,19 @@ export function revokeDueTokens(database: Database, services: Services): Promise
       return due
     },
     async process({ revocation_id: id, tenant }) {
-      const step = () => runJobStep({ database, services, holder: tenant }, (call) => continueRevocation(call, id))
+      const step = () =>
+        runJobStep({ database, services, holder: tenant }, (call) => continueRevocation(call, id, coversRecalled))
       for (let round = 0; round < ROUNDS && (await step()); round++);
     },
   })
 }
 
 /** Revokes the next tokens. Returns false if none are left. */
-async function continueRevocation(call: JobCall, revocationId: string): Promise<boolean> {
+async function continueRevocation(
+  call: JobCall,
+  revocationId: string,
+  coversRecalled: CoversRecalled,
+): Promise<boolean> {
   const { db } = call
   // The update locks the row, so that two processes do not revoke the same tokens.
   const row = await db
@@ -100,7 +102,7 @@ async function continueRevocation(call: JobCall, revocationId: string): Promise<
     .returningAll()
     .executeTakeFirst()
   if (!row) return false
-  const rest = await revokeSome(call, row)
+  const rest = await revokeSome(call, row, coversRecalled)
   if (rest) await db.updateTable('token_revocation').set(rest).where('revocation_id', '=', revocationId).execute()
   else await db.deleteFrom('token_revocation').where('revocation_id', '=', revocationId).execute()
   return rest !== undefined
@@ -109,9 +111,12 @@ async function continueRevocation(call: JobCall, revocationId: string): Promise<
 type Rest = Pick<TokenRevocationRow, 'after_exp' | 'after_nonce'>
 
 /** Revokes the next tokens. Returns where the next step goes on; undefined after the last token. */
-async function revokeSome(call: JobCall, row: TokenRevocationRow): Promise<Rest | undefined> {
+async function revokeSome(
+  call: JobCall,
+  row: TokenRevocationRow,
+  coversRecalled: CoversRecalled | undefined,
+): Promise<Rest | undefined> {
   const { db, nowMs } = call
-  const covers = await coveredBy(db, row)
   const tokens = await tokensOf(db, row, nowMs)
     .where(sql<SqlBool>`(exp > ${row.after_exp} OR (exp = ${row.after_exp} AND nonce > ${row.after_nonce}))`)
     .orderBy('exp')
@@ -120,7 +125,7 @@ async function revokeSome(call: JobCall, row: TokenRevocationRow): Promise<Rest 
     .execute()
   let units = 0
   for (const [n, { used, ...token }] of tokens.entries()) {
-    if (Number(used) < token.count && (await covers(token))) {
+    if (Number(used) < token.count && (await covers(db, row, token, coversRecalled))) {
       await revokeAuthorization(call, token, row.reason)
       units += token.count
     }
@@ -161,45 +166,24 @@ function tokensOf(db: Db, { tenant, scope, until_s }: TokenRevocationRow, nowMs:
   }
 }
 
-/** Returns a function that decides whether a token of `tokensOf` must be revoked. */
-async function coveredBy(
+/** True if a recall stops goods of the token (../recalls/recalled-tokens.ts). */
+export type CoversRecalled = (
+  db: Db,
+  recall: { tenant: string; recallId: string },
+  token: ProtectionAuthorizationRow,
+) => Promise<boolean>
+
+/** True if a token of `tokensOf` must be revoked. */
+function covers(
   db: Db,
   { tenant, scope }: TokenRevocationRow,
-): Promise<(token: ProtectionAuthorizationRow) => boolean | Promise<boolean>> {
+  token: ProtectionAuthorizationRow,
+  coversRecalled: CoversRecalled | undefined,
+): boolean | Promise<boolean> {
   const named = JSON.parse(scope) as TokenScope
-  if (named.kind !== 'recall') return () => true
-  const recall = await findRecall(db, tenant, named.recallId)
-  return recall?.ended_ms === null ? (token) => coversRecalled(db, token, recall) : () => false
-}
-
-/** True if the token is for goods that the recall stops. */
-async function coversRecalled(
-  db: Db,
-  { nonce, device_id, store_id: storeId, purchase_id, item_id }: ProtectionAuthorizationRow,
-  recall: ProductRecallRow,
-): Promise<boolean> {
-  if (item_id === null && purchase_id === null) return isLockerOfRecalled(db, device_id, recall)
-  if (item_id === null)
-    return hasRecalledUnit(db, { store_id: storeId, purchase_id: purchase_id ?? '' }, () => [recall])
-  const item = await readItem(db, item_id)
-  if (isRecalled([recall], { storeId, item })) return true
-  if (purchase_id === null) return false
-  const lines = await readLines(db, purchase_id)
-  const units = await unitsOfAuthorization(db, nonce)
-  return units.some((unit) =>
-    isRecalled([recall], { storeId, item, line: lines.find((line) => line.line_id === unit.line_id) }),
-  )
-}
-
-/** True if an order with recalled goods waits in this locker. Each locker holds one order. */
-async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: ProductRecallRow): Promise<boolean> {
-  const order = await db
-    .selectFrom('pickup_order')
-    .select(['store_id', 'order_id'])
-    .where('locker_device_id', '=', deviceId)
-    .where('status', '=', 'ready')
-    .executeTakeFirst()
-  return order !== undefined && hasRecalledGoods(db, order, recallReader(db, tenant))
+  if (named.kind !== 'recall') return true
+  assert(coversRecalled, 'the revocation for a recall knows no recalls')
+  return coversRecalled(db, { tenant, recallId: named.recallId }, token)
 }
 
 const dueOfTenant = prepared((db, p: { tenant: string }) =>
@@ -207,10 +191,15 @@ const dueOfTenant = prepared((db, p: { tenant: string }) =>
 )
 
 /** True if a revocation names this token that has not come to it yet. */
-export async function isBeingRevoked(db: Db, token: ProtectionAuthorizationRow, nowMs: number): Promise<boolean> {
+export async function isBeingRevoked(
+  db: Db,
+  token: ProtectionAuthorizationRow,
+  nowMs: number,
+  coversRecalled: CoversRecalled,
+): Promise<boolean> {
   for (const row of await dueOfTenant(db, token)) {
     const [found] = await tokensOf(db, row, nowMs).where('nonce', '=', token.nonce).execute()
-    if (found && (await (await coveredBy(db, row))(token))) return true
+    if (found && (await covers(db, row, token, coversRecalled))) return true
   }
   return false
 }

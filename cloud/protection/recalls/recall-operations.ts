@@ -22,6 +22,7 @@ import {
   storesOfRecall,
 } from '../items/recalls.ts'
 import { publishReceipts } from './recalled-receipts.ts'
+import { coversRecalled } from './recalled-tokens.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
 
 const STORES_LIMIT = 1_000
@@ -130,7 +131,7 @@ export const recallProducts = operation({
     }
     await db.insertInto('product_recall').values(row).execute()
     await publishUnits(call, row)
-    await revokeTokens(call, { kind: 'recall', recallId: row.recall_id }, 'its goods are recalled')
+    await revokeTokens(call, { kind: 'recall', recallId: row.recall_id }, 'its goods are recalled', coversRecalled)
     await publish(call, row)
     call.changed(row.recall_id)
     return { success: true as const, ...(await describe(call, await ownRecall(call, row.recall_id))) }

@@ -1,3 +1,4 @@
+import { sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protection-events.ts'
 import { Id, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -41,13 +42,16 @@ export function eventsAfter(
   { position, id }: EventPosition,
   limit: number,
 ): Promise<ProtectionEventRow[]> {
-  return matching(db, filter, sinceMs)
-    .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
-    .where('position', '<', below)
-    .orderBy('position')
-    .orderBy('event_id')
-    .limit(limit)
-    .execute()
+  return (
+    matching(db, filter, sinceMs)
+      .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
+      // The plus keeps SQLite from preferring the index of positions to those of the filters, because of two bounds.
+      .where(sql<SqlBool>`+position < ${below}`)
+      .orderBy('position')
+      .orderBy('event_id')
+      .limit(limit)
+      .execute()
+  )
 }
 
 const DEFAULT_PAGE = 100

@@ -15,6 +15,7 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, viewAuthorization } from '../leases/authorizations.ts'
 import { isBeingRevoked } from '../leases/token-revocations.ts'
+import { coversRecalled } from '../recalls/recalled-tokens.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { newId } from '../../../policy/ids.ts'
 import { DEVICE_LEDGER, openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
@@ -66,7 +67,7 @@ async function redeem(call: Call, request: RedeemRequest) {
   const source: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
   if (!known && !isReport(row, request)) {
     await assertUnitIsStillFor(call, row)
-    if (await isBeingRevoked(call.db, row, call.nowMs))
+    if (await isBeingRevoked(call.db, row, call.nowMs, coversRecalled))
       throw precondition('token_revoked', 'the authorization was revoked')
   }
   if (!known) await claimStep(scope, source, row, redemptions, request, call.nowMs)

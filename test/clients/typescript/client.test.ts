@@ -235,6 +235,30 @@ describe('the client', () => {
     expect(parts).toBeLessThan(80)
   })
 
+  it.each(['timeout', 'signal'])(
+    'ends an endless body at its %s, also of a fetch that ignores the signal',
+    async (by) => {
+      const { platform } = world([
+        new Response(new ReadableStream({ start: (body) => body.enqueue(new Uint8Array(1)) })),
+      ])
+      const calling = new AbortController()
+      const client = createClient({
+        baseUrl: BASE_URL,
+        retry: { retries: 0 },
+        platform: {
+          ...platform,
+          after: (ms, task) => {
+            // After the first bytes of the body.
+            if (ms === 30_000) setImmediate(by === 'timeout' ? task : () => calling.abort(new Error('enough')))
+            return () => undefined
+          },
+        },
+      })
+      const ended = client.fetchStores({}, { timeoutMs: 30_000, signal: calling.signal })
+      await expect(ended).rejects.toMatchObject(by === 'timeout' ? { code: 'timeout' } : { message: 'enough' })
+    },
+  )
+
   it('ends a call at its signal or its timeout', async () => {
     const reason = new Error('enough')
     const calling = new AbortController()

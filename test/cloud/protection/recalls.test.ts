@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { revokeDueTokens } from '../../../cloud/protection/leases/token-revocations.ts'
+import { coversRecalled } from '../../../cloud/protection/recalls/recalled-tokens.ts'
 import { publishRecalledReceipts } from '../../../cloud/protection/recalls/recalled-receipts.ts'
 import { policyDocumentOf } from '../../../cloud/protection/store-policy/policy-document.ts'
 import { findStore } from '../../../cloud/platform/stores/queries.ts'
@@ -618,7 +619,7 @@ onEveryDatabase('a recall', (kind) => {
         status: 409,
         body: { reason: 'token_revoked' },
       })
-      await revokeDueTokens(database, services)
+      await revokeDueTokens(database, services, coversRecalled)
       expect(await live()).toEqual([])
       expect(await database.reads.selectFrom('token_revocation').selectAll().execute()).toEqual([])
     })

@@ -3,6 +3,7 @@ import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { encodeSgtin, splitGtin14 } from '../../../policy/gs1/sgtin.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
+import { newEan } from '../../support/shop.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** Time within which a recall reaches a connected agent, ms. */
@@ -83,6 +84,22 @@ it('holds offline and after a restart, also against staff, until the agent learn
   expect(exceptions).toEqual([])
 })
 
+it('stay, online and offline, if their SGTIN was registered before their product', async () => {
+  store = await openStore()
+  const ean = newEan()
+  const epc = unregisteredTag(ean)
+  await ok('registerProtectedItems', { items: [{ epc }] })
+  await ok('bulkImportProducts', { products: [{ ean, name: 'Glas', price: 12.5, vat: 19, category: 'bekleidung' }] })
+  const { receipt } = await store.buy([{ ean, quantity: 1, epcs: [epc] }])
+  await store.until('the replica', () => store.agent.items.find('epc', epc)?.status === 'paid')
+  expect(await recall({ ean })).toMatchObject({ items: 1, soldItems: 1 })
+  await store.until('the recall', () => isStopped(epc))
+  const answers = async () => [await detach({ epc, receipt }), await release(receipt), await leave({ receipt })]
+  for (const answer of await answers()) expect(answer).toMatchObject(STOPPED)
+  await offline()
+  for (const answer of await answers()) expect(answer).toMatchObject({ ...STOPPED, offline: true })
+})
+
 it('is learnt by an offline agent at its next contact; what it released before is an exception', async () => {
   store = await openStore()
   const [one, two] = [await sold(), await sold()]
@@ -127,8 +144,8 @@ async function bought(line: Json = {}): Promise<{ receipt: string; transactionId
   return { receipt, transactionId: purchase.transactionId }
 }
 /** A tag of the product whose item is not registered. */
-function unregisteredTag(): string {
-  const gtin14 = toGtin14(product().ean) ?? ''
+function unregisteredTag(ean: string = product().ean): string {
+  const gtin14 = toGtin14(ean) ?? ''
   const parts = splitGtin14(gtin14, 7)
   const encoded = parts && encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...parts, serial: '4711' })
   if (!encoded?.ok) throw new Error(`no SGTIN for ${gtin14}`)

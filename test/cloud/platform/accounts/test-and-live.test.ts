@@ -16,6 +16,7 @@ const EMPTY_HERE: Record<string, string> = {
   integration_pull: 'as integration_connection',
   erp_record: 'as integration_connection',
   listing_refresh: 'made only if a product is sold in more stores than one transaction writes',
+  token_revocation: 'made only if more tokens end than one transaction revokes',
   push_delivery: 'made in live mode only; the sandbox logs each notice',
 }
 

@@ -1,6 +1,10 @@
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { expect, it } from 'vitest'
+import { fetchAuditLog } from '../../../../cloud/platform/accounts/audit-operations.ts'
+import type { Call } from '../../../../cloud/platform/operations/operation.ts'
+import { eventsAfter } from '../../../../cloud/protection/records/event-operations.ts'
+import { fetchPurchaseHistory } from '../../../../cloud/sales/checkout/history-operations.ts'
 import type { IngestCall } from '../../../../cloud/protection/agents/journal/apply-rows.ts'
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { countOpen } from '../../../../cloud/shop/assistance/queries.ts'
@@ -78,4 +82,41 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   ).toContain('journal_row_unapplied')
   file.close()
   await made.remove()
+})
+
+it('filters of lists read an index with the filter, and no rows of other accounts', async () => {
+  const made = await newDatabase('sqlite')
+  await made.database.close()
+  if (!('file' in made.location)) throw new Error('the database is not a file')
+  const file = new Sqlite(made.location.file)
+  const plans: string[] = []
+  const db = new Kysely<Schema>({
+    dialect: new SqliteDialect({ database: file }),
+    log: ({ query: { sql } }) => {
+      const values = Array.from({ length: sql.split('?').length - 1 }, () => 1)
+      const plan = file.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+      plans.push(...plan.map(({ detail }) => detail))
+    },
+  }) as unknown as Db
+  const planOf = async (work: () => Promise<unknown>) => {
+    plans.length = 0
+    await work()
+    return plans.join('\n')
+  }
+  const events = (filter: object) =>
+    planOf(() => eventsAfter(db, { storeId: 'st_1', ...filter }, { below: 9, sinceMs: 0 }, { position: 0, id: '' }, 10))
+  expect(await events({ type: 'a' })).toContain('protection_event_by_type (store_id=? AND type=? AND')
+  expect(await events({ deviceId: 'a' })).toContain('protection_event_by_device (store_id=? AND device_id=? AND')
+  expect(await events({ purchaseId: 'a' })).toContain('protection_event_by_purchase (store_id=? AND purchase_id=? AND')
+  const caller = { kind: 'secret', tenant: 'ten_1', storeIds: null, keyId: 'key_1', package: 'PRIME' }
+  const call = { db, caller, nowMs: 1_795_165_200_000 } as unknown as Call
+  const history = (filter: object) => planOf(() => fetchPurchaseHistory.run(call, filter as never))
+  expect(await history({ ean: '4012345678901' })).toContain(
+    'purchase_line_by_ean (tenant=? AND ean=? AND purchase_id>?',
+  )
+  expect(await history({ totalCent: 5 })).toContain('purchase_by_total (tenant=? AND total_cent=? AND purchase_id>?')
+  expect(await history({ day: '2026-11-20' })).toContain('purchase_by_tenant (tenant=? AND purchase_id>? AND')
+  const log = await planOf(() => fetchAuditLog.run(call, { since: '2026-11-20T00:00:00Z' } as never))
+  expect(log).toContain('audit_entry_by_tenant (tenant=? AND entry_id>?')
+  file.close()
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { continueHomeMoves } from '../../../../cloud/protection/receipt-home/home-move.ts'
 import { releaseRefunds } from '../../../../cloud/sales/payments/release-refunds.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -271,6 +272,57 @@ inFullSizeOnEveryDatabase('moves of devices, leases and receipt homes between ag
     expect(await isWaiting()).toBe(true)
     await shop.ok('revokeAgent', { agentId: last.agentId })
     expect(await isWaiting()).toBe(false)
+  })
+
+  it('moveReceiptHome denies many used rights in portions, each once, and waits for the last', async () => {
+    const { database } = shop.cloud.db
+    const { services } = shop.cloud.cloud
+    const { storeId } = shop
+    const agent = await enrolTestAgent(shop, storeId)
+    const { transactionId } = await shop.buy([{ ean: shop.products[0]!.ean, quantity: 1 }])
+    const of = (table: 'purchase' | 'purchase_line' | 'purchase_unit') =>
+      database.reads.selectFrom(table).selectAll().where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
+    const [row, line, unit] = [await of('purchase'), await of('purchase_line'), await of('purchase_unit')] as Json[]
+    await database.write(async (db) => {
+      for (let n = 0; n < 700; n++) {
+        const ids = { purchase_id: `${transactionId}${n}`, line_id: `${line!.line_id}${n}` }
+        const purchase = { ...row, ...ids, cti: `cti-${n}`, checkout_session_id: `cs-${n}`, line_id: undefined }
+        await db
+          .insertInto('purchase')
+          .values(purchase as never)
+          .execute()
+        await db
+          .insertInto('purchase_line')
+          .values({ ...line, ...ids } as never)
+          .execute()
+        await db
+          .insertInto('purchase_unit')
+          .values({ ...unit, ...ids } as never)
+          .execute()
+        const right = { ...ids, unit_no: unit!.unit_no, right_class: 'release', state: 'used', failures: 0 }
+        await db
+          .insertInto('unit_right')
+          .values(right as never)
+          .execute()
+      }
+    })
+    const denied = async () =>
+      (await database.reads.selectFrom('deny_entry').select('body').where('store_id', '=', storeId).execute()).filter(
+        ({ body }) => /"cti":"cti-/.test(body),
+      ).length
+    const waits = async () =>
+      (await database.reads.selectFrom('home_move').selectAll().where('store_id', '=', storeId).execute()).some(
+        ({ denied_after }) => denied_after !== null,
+      )
+    await shop.ok('moveReceiptHome', { storeId, home: agent.agentId })
+    const atOnce = await denied()
+    expect([atOnce > 0, atOnce <= 500, await waits()]).toEqual([true, true, true])
+    expect((await policyOf(agent)).homeMove.denySeq).toBe(Number.MAX_SAFE_INTEGER)
+    await continueHomeMoves(database, services)
+    expect([await denied(), await waits()]).toEqual([700, false])
+    await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+    await continueHomeMoves(database, services)
+    expect(await denied()).toBe(700)
   })
 
   it('an agent with exit gates becomes the receipt home; after its revocation, the next such agent does', async () => {

@@ -69,6 +69,16 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     ])
   })
 
+  it('is found by its number in its store', async () => {
+    const sent = sale({ saleId: 'Bon 0815/7' })
+    const { purchaseId } = await recordOne(sent)
+    const found = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId: 'Bon 0815/7' })
+    expect(found.purchases.map((p: Json) => p.transactionId)).toEqual([purchaseId])
+    const elsewhere = await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId, saleId: 'Bon 0815/7' })
+    expect(elsewhere.purchases).toEqual([])
+    expect((await shop.call('fetchPurchaseHistory', { saleId: 'Bon 0815/7' })).status).toBe(400)
+  })
+
   it('is recorded once, however often and in whatever spelling it is sent', async () => {
     const { epc } = await shop.newItem(jacket)
     const sent = sale({ occurredAt: new Date(Date.now() - 1_000).toISOString(), lines: [line({ epcs: [epc] })] })
