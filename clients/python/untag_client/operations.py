@@ -2304,7 +2304,7 @@ FetchOpenTasksRequest = TypedDict(
 FetchOpenTasksResponseTasksItem = TypedDict(
     "FetchOpenTasksResponseTasksItem",
     {
-        "kind": Literal["alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
+        "kind": Literal["emergency", "alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
         "count": int,
         "oldestAt": NotRequired[str],
     },
@@ -2313,7 +2313,7 @@ FetchOpenTasksResponseTasksItem = TypedDict(
 FetchOpenTasksResponseStoresItemTasksItem = TypedDict(
     "FetchOpenTasksResponseStoresItemTasksItem",
     {
-        "kind": Literal["alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
+        "kind": Literal["emergency", "alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
         "count": int,
         "oldestAt": NotRequired[str],
     },

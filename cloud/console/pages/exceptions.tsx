@@ -22,7 +22,7 @@ export const exceptionsPage = page<Partial<Listing>>({
   path: '/console/exceptions',
   roles: rolesFrom('viewer'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'warning', tasks: ['release', 'refund', 'exception'] },
+  navigation: { group: 'work', icon: 'warning', tasks: ['emergency', 'release', 'refund', 'exception'] },
   live: ['protection', 'agents', 'payments'],
   title: (texts) => texts.exceptions.title,
   lead: (at) => at.texts.exceptions.lead,

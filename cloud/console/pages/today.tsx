@@ -35,6 +35,7 @@ interface TodayView {
 
 /** Icon of a task, and the page where it is done. */
 const TASKS: Readonly<Record<TaskKind, { icon: IconName; path: string }>> = {
+  emergency: { icon: 'alarm', path: '/console/exceptions' },
   alarm: { icon: 'alarm', path: '/console/alarms' },
   ageCheck: { icon: 'people', path: '/console/approvals' },
   spotCheck: { icon: 'orders', path: '/console/approvals' },
@@ -98,9 +99,15 @@ async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<
   const today = dayOf(at.nowMs)
   const sales = new Map<string, { cent: number; checkouts: number }>()
   let alarms = 0
+  let tillCent = 0
+  let tillSales = 0
   for (const storeId of storeIds) {
     const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: addDays(today, -1), to: today })
-    for (const { date, scanAndGo } of found?.reports ?? []) {
+    for (const { date, scanAndGo, tills } of found?.reports ?? []) {
+      if (date === today) {
+        tillCent += tills.revenueCent
+        tillSales += tills.sales
+      }
       const sum = sales.get(date) ?? { cent: 0, checkouts: 0 }
       sum.cent += scanAndGo.revenueCent
       sum.checkouts += scanAndGo.completedCheckouts
@@ -117,6 +124,15 @@ async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<
       value: at.formats.money(cent / 100),
       note: t.purchases(at.formats.number(checkouts)),
     })),
+    ...(tillSales > 0
+      ? [
+          {
+            label: t.tillsToday,
+            value: at.formats.money(tillCent / 100),
+            note: t.purchases(at.formats.number(tillSales)),
+          },
+        ]
+      : []),
     { label: t.alarms, value: at.formats.number(alarms), href: '/console/alarms' },
   ]
 }

@@ -12,6 +12,10 @@ export const todayTexts = bilingual({
     open: 'Open',
     kinds: {
       alarm: { title: 'Alarms at the exit', todo: 'Check the goods, then record the cause.' },
+      emergency: {
+        title: 'Emergency: an exit was opened',
+        todo: 'Help the people first. Acknowledge it when the exit is shut again.',
+      },
       ageCheck: { title: 'Approvals: age', todo: 'Check the age of the customer and approve the basket.' },
       spotCheck: { title: 'Approvals: spot checks', todo: 'Compare the basket with the goods.' },
       alarmHelp: { title: 'Help at an alarm', todo: 'A colleague needs you at the gate. Go there.' },
@@ -22,6 +26,7 @@ export const todayTexts = bilingual({
       exception: { title: 'Exceptions', todo: 'Read what happened and acknowledge it.' },
     },
     salesToday: 'Sales today, less refunds',
+    tillsToday: 'Sales of tills today, less returns',
     salesYesterday: 'Sales yesterday, less refunds',
     purchases: (count: string) => `Purchases: ${count}`,
     alarms: 'Alarms in 24 hours',
@@ -47,6 +52,10 @@ export const todayTexts = bilingual({
     open: 'Öffnen',
     kinds: {
       alarm: { title: 'Alarme am Ausgang', todo: 'Sehen Sie nach der Ware und halten Sie die Ursache fest.' },
+      emergency: {
+        title: 'Notfall: ein Ausgang wurde geöffnet',
+        todo: 'Helfen Sie zuerst den Menschen. Bestätigen Sie es, wenn der Ausgang wieder zu ist.',
+      },
       ageCheck: { title: 'Prüfungen: Alter', todo: 'Prüfen Sie das Alter und geben Sie den Warenkorb frei.' },
       spotCheck: { title: 'Prüfungen: Stichproben', todo: 'Vergleichen Sie den Warenkorb mit der Ware.' },
       alarmHelp: { title: 'Hilfe bei einem Alarm', todo: 'Jemand vom Personal braucht Sie am Ausgang. Gehen Sie hin.' },
@@ -57,6 +66,7 @@ export const todayTexts = bilingual({
       exception: { title: 'Störungen', todo: 'Lesen Sie, was geschehen ist, und bestätigen Sie es.' },
     },
     salesToday: 'Umsatz heute, ohne Erstattungen',
+    tillsToday: 'Umsatz der Kassen heute, ohne Rückgaben',
     salesYesterday: 'Umsatz gestern, ohne Erstattungen',
     purchases: (count: string) => `Einkäufe: ${count}`,
     alarms: 'Alarme in 24 Stunden',

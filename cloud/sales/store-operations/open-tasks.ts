@@ -9,6 +9,7 @@ import { ownStore } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
 const TASK_KINDS = [
+  'emergency',
   'alarm',
   'alarmHelp',
   'ageCheck',
@@ -21,10 +22,11 @@ const TASK_KINDS = [
 ] as const
 export type TaskKind = (typeof TASK_KINDS)[number]
 /** Kinds that cannot wait. */
-export const URGENT_TASKS: ReadonlySet<TaskKind> = new Set(['alarm', 'alarmHelp'])
+export const URGENT_TASKS: ReadonlySet<TaskKind> = new Set(['emergency', 'alarm', 'alarmHelp'])
 
 /** Exceptions that are tasks of their own kind. All others are `exception`. */
 const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
+  emergency_started: 'emergency',
   gate_alarm: 'alarm',
   gate_bulk_alarm: 'alarm',
   outcome_unknown: 'release',
@@ -128,7 +130,7 @@ export const fetchOpenTasks = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Counts what waits for a person in a store, or in all stores of the caller.',
   description:
-    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions. Without `storeId`, the answer adds up all stores that the caller may see, and lists those in which something waits.',
+    '`emergency`: emergencies that opened exits, until a person acknowledges the exception. `alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions. Without `storeId`, the answer adds up all stores that the caller may see, and lists those in which something waits.',
   changes: false,
   request: z.strictObject({ storeId: Id.optional() }),
   response: z.strictObject({

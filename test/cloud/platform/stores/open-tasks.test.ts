@@ -16,6 +16,7 @@ onEveryDatabase('open tasks of a store', (kind) => {
     return Object.fromEntries(tasks.map((task: Json) => [task.kind, task.count]))
   }
   const NONE = {
+    emergency: 0,
     alarm: 0,
     alarmHelp: 0,
     ageCheck: 0,
@@ -33,6 +34,7 @@ onEveryDatabase('open tasks of a store', (kind) => {
     await fillConsole(shop)
     expect(await tasks()).toEqual({
       alarm: 1,
+      emergency: 0,
       alarmHelp: 0,
       ageCheck: 1,
       spotCheck: 1,
@@ -54,7 +56,7 @@ onEveryDatabase('open tasks of a store', (kind) => {
     for (const { orderId } of orders) await shop.ok('updateClickCollectStatus', { orderId, status: 'confirmed' })
     expect(await tasks()).toEqual(NONE)
     expect((await shop.ok('fetchOpenTasks', { storeId: shop.otherStoreId })).tasks[0]).toEqual({
-      kind: 'alarm',
+      kind: 'emergency',
       count: 0,
     })
   })
