@@ -167,9 +167,8 @@ export function help(): string {
 
 /** Help for the commands that begin with one word, such as `untag keys`. */
 function helpOf(word: string): string {
-  const title = COMMAND_GROUPS.find(([, words]) => words.includes(word))?.[0]
   const rows = commandsOf(word).map((command) => row(written(command), command.does))
-  return [`untag ${word}: ${title}`, '', ...rows, '', SHOWS_OPTIONS, ''].join('\n')
+  return [`Commands of untag ${word}:`, '', ...rows, '', SHOWS_OPTIONS, ''].join('\n')
 }
 
 /** If a command that begins with `first` is similar to `word`, suggests this command. */

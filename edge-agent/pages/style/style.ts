@@ -32,7 +32,7 @@ const STATION = `
   display: flex; flex-wrap: wrap; gap: .7rem 1.5rem; align-items: flex-end; padding: .7rem 1.1rem; background: var(--raised);
   border-top: 1px solid var(--line)
 }
-.typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem } }
+.typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem; min-width: 19rem } }
 .typed label { display: block; font-size: .8rem; color: var(--soft) }
 .typed .row { flex-wrap: nowrap }
 .typed input { flex: 1; width: 100%; min-width: 0; background: var(--paper) }

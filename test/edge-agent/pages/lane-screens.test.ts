@@ -59,6 +59,10 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     const page = await open(`station?device=${STATION}`, at.language, at)
     const smallest = at.height === SMALL.height ? READABLE_PX : 0
     expect(await faults(page, smallest)).toEqual([])
+    bench.feed.publish({ type: 'operator', deviceId: STATION, name: 'Frau Petersen' })
+    await page.getByText('Frau Petersen').first().waitFor()
+    expect((await page.locator('#code').boundingBox())?.width).toBeGreaterThan(150)
+    expect(await faults(page, smallest)).toEqual([])
     const answers = [
       granted({ itemCount: 4, remaining: 3 }),
       granted({ outcome: 'unknown' }),
