@@ -74,7 +74,7 @@ describe('a new user of the command line', () => {
     expect(baseUrlOf('https://shop.example/')).toBe('https://shop.example/api/v1')
     expect(baseUrlOf('https://shop.example/untag/api/v1')).toBe('https://shop.example/untag/api/v1')
     expect((await runCommand(['service', 'install', '--help'])).stdout).toMatch(
-      /^untag service: Run as a service of Linux\n/,
+      /^Commands of untag service:\n\n  untag service/,
     )
   })
 
