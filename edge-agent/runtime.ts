@@ -118,7 +118,10 @@ export class Agent {
     this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
-    const onChanged = () => this.#changed()
+    const onChanged = () => {
+      items.reportsChanged()
+      this.#changed()
+    }
     this.tillNotices = new TillNotices({ ...this.#base, signer: this.#cloud.key.signer, onChanged })
     this.sales = new TillSales({
       ...this.#base,
@@ -226,7 +229,11 @@ export class Agent {
         request: () => this.gates.alarms.request(),
         receive: (awaited, answer) => this.gates.alarms.receive(awaited, answer),
       },
-      onChange: () => this.#changed(),
+      onChange: () => {
+        // An acknowledgement gives reports of tills their position, a policy names the agents that receive them.
+        this.tillNotices.send()
+        this.#changed()
+      },
     })
   }
 

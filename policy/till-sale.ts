@@ -249,6 +249,19 @@ export function tagsOf(line: NamedTags): SaleTag[] {
   return [...tags.values()]
 }
 
+/** Key of a tag in sets. */
+export function saleTagKey({ kind, id }: SaleTag): string {
+  return `${kind} ${comparableIdentifier(kind, id)}`
+}
+
+/** Tags that a sale both sells and takes back, such as a corrected line: their status does not change. */
+export function cancelledTags({ lines }: Pick<TillSale, 'lines'>): Set<string> {
+  const keysOf = (isBack: boolean) =>
+    lines.filter(({ quantity }) => quantity < 0 === isBack).flatMap((line) => tagsOf(line).map(saleTagKey))
+  const sold = new Set(keysOf(false))
+  return new Set(keysOf(true).filter((key) => sold.has(key)))
+}
+
 /** Amount of a line, cents, rounded half up as tills do. */
 export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): number {
   const cent = (Math.round(quantity * 1_000) * priceUnit) / 1_000

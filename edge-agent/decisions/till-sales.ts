@@ -1,5 +1,6 @@
 import type { JournalBody } from '../../policy/journal.ts'
 import {
+  cancelledTags,
   lineIdOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
@@ -10,6 +11,7 @@ import {
   saleCentOf,
   saleContent,
   saleKeyOf,
+  saleTagKey,
   tagsOf,
   type SaleName,
   type SaleTag,
@@ -78,13 +80,14 @@ interface TillSalesParts {
   agentId: string
   policy(): ProtectionPolicy | undefined
   nowMs(): number
-  /** Called after a change, with the keys of the tags. */
+  /** Called after a change. */
   onChanged(): void
 }
 
 /**
  * Records what the store's tills report, also without network (ADR till-sales). Durable before the answer. Named tags
- * are paid at once at this agent's gates; the journal brings the report to the cloud, which tells the other agents.
+ * that the agent knows are paid at once at its gates. The journal brings the report to the cloud, and TillNotices
+ * (peers/till-notices.ts) to the other agents of the store.
  *
  * A well-formed sale is never refused for its goods: the money is taken.
  */
@@ -157,7 +160,8 @@ export class TillSales {
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
     const isVoid = state === 'void' || known?.state === 'void'
     const isSold = state !== 'open' && !isVoid
-    const { answer, keys } = this.#assess(sale, isSold, nowMs)
+    const { answer, keys, returned } = this.#assess(sale, isSold, nowMs)
+    for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
     for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
     till.saveSale({
       saleKey,
@@ -178,8 +182,12 @@ export class TillSales {
     return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
   }
 
-  /** Finds what is doubtful, and the keys of the tags that become paid, for each tag. */
-  #assess(sale: TillSale, isSold: boolean, nowMs: number): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][] } {
+  /** Finds what is doubtful, and for each tag that becomes paid or comes back, its keys. */
+  #assess(
+    sale: TillSale,
+    isSold: boolean,
+    nowMs: number,
+  ): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][]; returned: string[][] } {
     const { items } = this.#parts
     const warnings: Warning[] = []
     const about = `sale ${sale.saleId}`
@@ -197,23 +205,29 @@ export class TillSales {
         message: 'the till sold more in an hour than the policy allows: its sales release nothing',
       })
     const keys: string[][] = []
+    const returned: string[][] = []
+    const cancelled = cancelledTags(sale)
     const found: SaleAnswer['items'] = []
     for (const [i, line] of sale.lines.entries())
       for (const tag of tagsOf(line)) {
         const lineId = lineIdOf(line, i)
         const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
         const isReturned = line.quantity < 0
-        const fault = isReturned ? undefined : whyDoubtful(tag, item)
+        const isCancelled = cancelled.has(saleTagKey(tag))
+        const fault = isReturned || isCancelled ? undefined : whyDoubtful(tag, item)
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
         // Cannot be both: the second kind of tag of one piece finds the item paid by the first.
         const isTaken = keys.some((names) => names.some((name) => own.includes(name)))
-        const becomesPaid = isSold && !isOver && !isReturned && (!fault || fault.code === 'sale_tag_unknown')
+        const becomesPaid =
+          isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
         if (becomesPaid && tag.isValid && !isTaken) keys.push(own)
-        const itemStatus = item && becomesPaid ? 'paid' : item?.status
+        const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
+        if (comesBack) returned.push(own)
+        const itemStatus = item && becomesPaid ? 'paid' : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
-    return { answer: { saleId: sale.saleId, items: found, warnings }, keys }
+    return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
   }
 
   #isOverLimit(sale: TillSale, nowMs: number): boolean {
@@ -255,8 +269,7 @@ export class TillSales {
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
-    const isSold = item === undefined || item.status === 'paid' || item.status === 'picked_up'
-    if (isSold) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    if (mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
@@ -309,6 +322,11 @@ export class TillSales {
       )
     return all.map((keys) => ({ keys }))
   }
+}
+
+/** Goods that this agent does not know were perhaps sold by another. */
+function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
+  return item === undefined || item.status === 'paid' || item.status === 'picked_up'
 }
 
 function whyDoubtful(

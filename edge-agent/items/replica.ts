@@ -399,6 +399,11 @@ export class Replica {
     return () => void this.#listeners.delete(listener)
   }
 
+  /** Tells the listeners that tills reported tags, whose statuses `find` then returns. */
+  reportsChanged(): void {
+    for (const listener of this.#listeners) listener([])
+  }
+
   /** Discards all items and their numbers, because they are not trusted. The agent then fetches all items. */
   reset(): void {
     this.#head = { epoch: 0, ver: 0 }

@@ -11,7 +11,7 @@ export interface TillTag {
 /** What tills reported of tags, by their key. */
 export interface TillTags {
   tag(key: string): TillTag | undefined
-  /** Keys of the tags that a till gave one of these statuses. */
+  /** Keys of the tags that a till gave one of these statuses; `paid` is not among them. */
   in(statuses: ReadonlySet<ItemStatus>): readonly string[]
 }
 

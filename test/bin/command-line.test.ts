@@ -489,7 +489,7 @@ describe('the command line', () => {
       await runCommand(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere]),
     ).toMatchObject({
       code: 1,
-      stderr: `${elsewhere} responds with 200 without JSON: check --base-url, which ends in /api/v1\n`,
+      stderr: `${elsewhere}/api/v1 responds with 200 without JSON: check --base-url, which ends in /api/v1\n`,
     })
     other.close()
     expect(

@@ -66,7 +66,8 @@ const RETAIL_EVENTS: readonly EventType[] = [
       storeId: EventId,
       sessionId: EventId.optional(),
       userId: EventId.optional(),
-      totalCent: Count,
+      /** Negative if a till sold less than it took back. */
+      totalCent: z.int(),
       currency: z.string().length(3),
       ...TagFields,
     }),

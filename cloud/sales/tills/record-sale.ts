@@ -33,8 +33,8 @@ import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
 import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale } from './queries.ts'
 import { rowsOfSale, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
-import { voidRecorded } from './void-sale.ts'
-import { applyWaitingReturns } from './return-goods.ts'
+import { voidRecorded, voidSaleOf } from './void-sale.ts'
+import { applyReturnsOfItems, applyWaitingReturns } from './return-goods.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void
@@ -86,7 +86,15 @@ export async function recordSale(
     if (state === 'void' && known.state === 'paid') await voidRecorded(call, store, known, undefined)
     return { isNew: false, result: resultOf(sale, known) }
   }
-  if (state === 'open' && known?.state !== 'void') return openSale(call, store, sale, { key, content, known, recorded })
+  // A late copy of an open sale that was voided changes nothing, and a void sells nothing.
+  if (state === 'open' && known?.state === 'void') return { isNew: false, result: resultOf(sale, known) }
+  if (state === 'void') {
+    const isNew = known?.state !== 'void'
+    const by = { storedMs: recorded.storedMs, ...(recorded.agentId !== undefined && { agentId: recorded.agentId }) }
+    if (isNew) await voidSaleOf(call, store, sale, by)
+    return { isNew, result: { saleId: sale.saleId, items: [], warnings: [] } }
+  }
+  if (state === 'open') return openSale(call, store, sale, { key, content, known, recorded })
   const result = await bookSale(call, store, sale, { key, content, known, recorded })
   return { isNew: true, result }
 }
@@ -183,8 +191,9 @@ async function bookSale(
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
   await takeStock(call, store, completed, rows.lines)
-  for (const { item } of rows.returned)
-    if (item?.store_id === store.store_id && mayItemMove(item.item_status as ItemStatus, 'returned'))
+  const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
+  for (const item of returned.values())
+    if (item.store_id === store.store_id && mayItemMove(item.item_status as ItemStatus, 'returned'))
       await moveByStaff(call, item, 'returned', { reason: `returned with ${about}` })
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
@@ -205,10 +214,12 @@ async function bookSale(
     warnings: doubts.map(warningOf),
   }
   const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
-  const isVoid = row.state === 'void' || incoming.known?.state === 'void'
-  await saveSale(db, { ...row, state: 'paid' })
-  if (isVoid) await voidRecorded(call, store, { ...row, state: 'paid' }, undefined)
+  const isVoid = incoming.known?.state === 'void'
+  await saveSale(db, row)
+  if (isVoid) await voidRecorded(call, store, row, undefined)
   await applyWaitingReturns(call, store, incoming.key)
+  const soldIds = rows.units.flatMap(({ item_id: itemId }) => itemId ?? [])
+  await applyReturnsOfItems(call, store, purchaseId, soldIds, storedMs)
   return result
 }
 

@@ -80,7 +80,9 @@ export async function recordReturn(
   }
   const purchaseId = sale?.purchase_id ?? request.purchaseId
   const result =
-    purchaseId === undefined ? await returnTags(call, store, request) : await returnOf(call, store, purchaseId, request)
+    purchaseId === undefined
+      ? await returnTags(call, store, request, recorded)
+      : await returnOf(call, store, purchaseId, request)
   await saveReturn(db, { ...row, result: JSON.stringify(result) })
   return { isNew: true, result }
 }
@@ -91,29 +93,28 @@ const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items
 export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: string): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
-  for (const row of await waitingReturns(call.db, saleKey)) {
-    const request = JSON.parse(row.body) as TillReturn
-    try {
-      const result = await returnOf(call, store, sale.purchase_id, request)
-      await saveReturn(call.db, { ...row, result: JSON.stringify(result), due_ms: null })
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error
-      await saveReturn(call.db, {
-        ...row,
-        result: JSON.stringify({ returnId: request.returnId, items: [] }),
-        due_ms: null,
-      })
-      await raiseException(
-        { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
-        {
-          storeId: store.store_id,
-          kind: 'return_unclear',
-          subject: row.return_key,
-          purchaseId: sale.purchase_id,
-          detail: `the return ${request.returnId} arrived before its sale and does not fit it: ${error.message}`,
-        },
-      )
-    }
+  for (const row of await waitingReturns(call.db, saleKey)) await applyWaiting(call, store, sale.purchase_id, row)
+}
+
+async function applyWaiting(call: Call, store: StoreRow, purchaseId: string, row: TillReturnRow): Promise<void> {
+  const request = JSON.parse(row.body) as TillReturn
+  try {
+    const result = await returnOf(call, store, purchaseId, request)
+    await saveReturn(call.db, { ...row, result: JSON.stringify(result), due_ms: null })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const result = JSON.stringify({ returnId: request.returnId, items: [] })
+    await saveReturn(call.db, { ...row, result, due_ms: null })
+    await raiseException(
+      { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      {
+        storeId: store.store_id,
+        kind: 'return_unclear',
+        subject: row.return_key,
+        purchaseId,
+        detail: `the return ${request.returnId} arrived before its sale and does not fit it: ${error.message}`,
+      },
+    )
   }
 }
 
@@ -130,7 +131,8 @@ async function saleKeyOfReturn(call: Call, store: StoreRow, request: TillReturn)
     const purchase = await purchaseOfReceiptText(call, receipt)
     if (purchase?.store_id !== store.store_id)
       throw notFound('receipt of this store', { path: 'receipt', fix: 'send the whole text of the QR code' })
-    return purchase.till === null ? undefined : (purchase.cti ?? undefined)
+    assertOfTill(purchase)
+    return purchase.cti ?? undefined
   }
   if (purchaseId === undefined && tagsOf(request).length === 0)
     throw invalid(
@@ -158,7 +160,12 @@ async function returnOf(call: Call, store: StoreRow, purchaseId: string, request
 }
 
 /** Returns goods that are named only by their tags, perhaps of several sales. */
-async function returnTags(call: Call, store: StoreRow, request: TillReturn): Promise<ReturnResult> {
+async function returnTags(
+  call: Call,
+  store: StoreRow,
+  request: TillReturn,
+  recorded: { storedMs: number },
+): Promise<ReturnResult> {
   const items: ProtectedItemRow[] = []
   for (const { kind, id, isValid } of tagsOf(request)) {
     const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
@@ -173,9 +180,60 @@ async function returnTags(call: Call, store: StoreRow, request: TillReturn): Pro
   if (purchaseId !== undefined)
     throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
   const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
-  for (const item of items) back.items.push(await comeBack(call, item, request))
+  // A refused return changes nothing, so all of its goods are checked first.
+  for (const { item_status: from } of items)
+    if (from !== 'returned' && from !== 'sellable' && !mayItemMove(from as ItemStatus, 'returned'))
+      throw precondition('illegal_move', `an item that is ${from} cannot become returned`, {
+        allowedNext: nextItemStatuses(from as ItemStatus),
+      })
+  // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
+  const waiting = items.filter((item) => item.item_status === 'sellable')
+  for (const item of waiting) await waitForSale(call, item, request, recorded.storedMs)
+  for (const item of items)
+    back.items.push(
+      waiting.includes(item)
+        ? { tag: tagOf(item), itemStatus: 'sellable' as const }
+        : await comeBack(call, item, request),
+    )
   notifyGates(call, store.store_id)
-  return back
+  return { ...back, ...(waiting.length > 0 && { waiting: true as const }) }
+}
+
+const ITEM_KEY = 'item '
+
+/** Stores a return of one item whose sale is not here yet. */
+async function waitForSale(call: Call, item: ProtectedItemRow, request: TillReturn, storedMs: number): Promise<void> {
+  const { returnId, resellable, reason } = request
+  const body = {
+    returnId,
+    resellable,
+    reason,
+    [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
+  }
+  await saveReturn(call.db, {
+    return_key: `${returnKeyOf(item.store_id, request)} ${item.item_id}`,
+    tenant: item.tenant,
+    store_id: item.store_id,
+    sale_key: ITEM_KEY + item.item_id,
+    body: JSON.stringify(body),
+    content: returnContent(request),
+    result: null,
+    stored_ms: storedMs,
+    due_ms: call.nowMs + WAIT_FOR_SALE_MS,
+  })
+}
+
+/** Applies returns of these items that came after their sale, but arrived before it. */
+export async function applyReturnsOfItems(
+  call: Call,
+  store: StoreRow,
+  purchaseId: string,
+  itemIds: readonly string[],
+  soldMs: number,
+): Promise<void> {
+  for (const itemId of itemIds)
+    for (const row of await waitingReturns(call.db, ITEM_KEY + itemId))
+      if (row.stored_ms >= soldMs) await applyWaiting(call, store, purchaseId, row)
 }
 
 /** Moves an item back that no purchase of untag sold. */
@@ -185,10 +243,6 @@ async function comeBack(
   request: TillReturn,
 ): Promise<ReturnResult['items'][number]> {
   const from = item.item_status as ItemStatus
-  if (from !== 'returned' && !mayItemMove(from, 'returned'))
-    throw precondition('illegal_move', `an item that is ${from} cannot become returned`, {
-      allowedNext: nextItemStatuses(from),
-    })
   const by = { reason: request.reason ?? `return ${request.returnId}` }
   let moved = from === 'returned' ? item : await moveByStaff(call, item, 'returned', by)
   if (request.resellable === true) moved = await moveByStaff(call, moved, 'sellable', by)
@@ -197,14 +251,18 @@ async function comeBack(
 
 const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
 
+function assertOfTill({ till }: PurchaseRow): void {
+  if (till === null)
+    throw precondition('not_sold_at_a_till', 'untag took the money of this purchase: return it with refundPayment')
+}
+
 async function returnPieces(
   call: Call,
   store: StoreRow,
   purchase: PurchaseRow,
   request: TillReturn,
 ): Promise<ReturnResult> {
-  if (purchase.till === null)
-    throw precondition('not_sold_at_a_till', 'untag took the money of this purchase: return it with refundPayment')
+  assertOfTill(purchase)
   if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
   const whole = await wholePurchase(call, purchase)
   const gone = returnedPieces(whole.refunds)

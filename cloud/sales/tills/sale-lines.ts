@@ -1,6 +1,15 @@
 import { newId } from '../../../policy/ids.ts'
 import { UNITS_LIMIT } from '../../../policy/journal.ts'
-import { lineCentOf, lineIdOf, tagsOf, type SaleLine, type SaleTag, type TillSale } from '../../../policy/till-sale.ts'
+import {
+  cancelledTags,
+  lineCentOf,
+  lineIdOf,
+  saleTagKey,
+  tagsOf,
+  type SaleLine,
+  type SaleTag,
+  type TillSale,
+} from '../../../policy/till-sale.ts'
 import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
@@ -50,6 +59,7 @@ export async function rowsOfSale(
   const recallsOf = await recallsByEan(db, store.tenant)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [] }
   const taken = new Set<string>()
+  const cancelled = cancelledTags(sale)
   const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)
@@ -70,13 +80,14 @@ export async function rowsOfSale(
     })
     rows.lines.push(row)
     if (line.quantity < 0) {
-      rows.returned.push(...tags)
+      rows.returned.push(...tags.filter(({ tag }) => !cancelled.has(saleTagKey(tag))))
       continue
     }
     rows.tags.push(...tags)
     const items: ProtectedItemRow[] = []
     for (const each of tags) {
       const { item } = each
+      if (cancelled.has(saleTagKey(each.tag))) continue
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
       const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), {
         storeId: store.store_id,

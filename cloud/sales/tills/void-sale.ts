@@ -33,6 +33,7 @@ export async function voidSaleOf(
   const key = saleKeyOf(store.store_id, name)
   const known = await findSale(call.db, key)
   if (known?.purchase_id) return voidRecorded(call, store, known, reason)
+  if (known?.state === 'void') return { ...(known.content === null && { waiting: true as const }), released: [] }
   await saveSale(call.db, {
     sale_key: key,
     tenant: store.tenant,

@@ -3,7 +3,7 @@ import { newId } from '../../../policy/ids.ts'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import type { ProductRow } from '../../../cloud/platform/persistence/tables/stores.ts'
 import type {
-  PurchaseLineRow,
+  PurchaseLineTable,
   PurchaseRow,
   PurchaseUnitRow,
   ShoppingSessionRow,
@@ -61,7 +61,7 @@ export async function startCheckout(
     throw new Refused('this basket takes more than the bare route can do')
   const ids = { purchase: newId('pur', platform), line: newId('lin', platform) }
   const purchase = purchaseRow(call, basket, sessionId, ids.purchase)
-  const line = lineRow(basket, ids)
+  const line = lineRow(basket, ids, caller.tenant)
   const unit: PurchaseUnitRow = {
     line_id: ids.line,
     unit_no: 1,
@@ -123,10 +123,11 @@ function purchaseRow(
   }
 }
 
-function lineRow(basket: Basket, ids: { purchase: string; line: string }): Partial<PurchaseLineRow> {
+function lineRow(basket: Basket, ids: { purchase: string; line: string }, tenant: string): Partial<PurchaseLineTable> {
   const { name, ean, product_id, vat, category, brand } = basket
   return {
     line_id: ids.line,
+    tenant,
     purchase_id: ids.purchase,
     line_no: 0,
     name,
@@ -142,7 +143,7 @@ function lineRow(basket: Basket, ids: { purchase: string; line: string }): Parti
   }
 }
 
-type Unpaid = PurchaseRow & PurchaseLineRow & { document_version: number; trading_name: string; line_id: string }
+type Unpaid = PurchaseRow & PurchaseLineTable & { document_version: number; trading_name: string; line_id: string }
 
 /** Completes the payment and creates the receipt. */
 export async function completeTestCheckout(

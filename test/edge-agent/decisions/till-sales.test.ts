@@ -149,6 +149,17 @@ describe('a till at an agent', () => {
     expect(sirens()).toBe(0)
   })
 
+  it('ends the alarm of goods that are paid while it sounds', async () => {
+    await open()
+    const epc = await newItem()
+    await carryOut(epc)
+    const sounds = () => store.boards.gate.log.findLast((change) => change.coil === 1)?.on
+    expect(sounds()).toBe(true)
+    await post('/v1/sales', sale([epc]))
+    await store.world.advance(100)
+    expect(sounds()).toBe(false)
+  })
+
   it('voids a sale: its tags alarm, and a void before its sale waits', async () => {
     await open()
     const [first, second] = [await newItem(), await newItem()]
@@ -174,6 +185,33 @@ describe('a till at an agent', () => {
       'CANCELLED',
       'CANCELLED',
     ])
+  })
+
+  it('takes goods back in a sale, and leaves those that one sale sells and takes back', async () => {
+    await open()
+    const [old, fresh] = [await newItem(), await newItem()]
+    await post('/v1/sales', sale([old]))
+    await cut()
+    const [sold] = sale([fresh]).lines as Json[]
+    const [given, again] = [
+      { ...sold, epcs: [old], quantity: -1 },
+      { ...sold, quantity: -1 },
+    ]
+    const { body } = await post('/v1/sales', sale([], { lines: [given, sold, again] }))
+    expect(body).toMatchObject({
+      warnings: [],
+      items: [
+        { tag: old, itemStatus: 'returned' },
+        { tag: fresh, itemStatus: 'sellable' },
+        { tag: fresh, itemStatus: 'sellable' },
+      ],
+    })
+    const statuses = () => [old, fresh].map((epc) => store.agent.items.find('epc', epc)?.status)
+    expect(statuses()).toEqual(['returned', 'sellable'])
+    await carryOut(old)
+    expect(sirens()).toBe(1)
+    await join()
+    expect(statuses()).toEqual(['returned', 'sellable'])
   })
 
   it('records what is doubtful with a warning, and leaves that tag as it is', async () => {

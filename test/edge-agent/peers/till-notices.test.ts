@@ -108,6 +108,20 @@ it('counts until the items of the agent contain it, and then the cloud counts', 
     })
 })
 
+it('gets its position from the acknowledgement of the cloud, so that a later change there counts', async () => {
+  const [epc = ''] = await openTills(1)
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+  const key = `E${epc}`
+  expect(s.other.agent.ledger.till.tag(key)?.ver).toBe(null)
+  s.isUp = true
+  await until('the sale in the cloud', async () => {
+    await s.home.agent.link.poll()
+    return s.home.agent.ledger.journal.waiting === 0
+  })
+  await until('its position there', async () => s.other.agent.ledger.till.tag(key)?.ver !== null)
+})
+
 it('is refused from a stranger, and from an agent that the policy does not name', async () => {
   const [epc = ''] = await openTills(1, [s.other.agent.identity.agentId])
   const { storeId } = s.shop

@@ -250,6 +250,26 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(epc)).toBe('cancelled')
     })
 
+    it('of an open sale is final: a late copy of the open sale books nothing', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const open = sale({ state: 'open', version: 1, lines: [line({ epcs: [epc] })] })
+      await record(open)
+      const name = { storeId: shop.storeId, saleId: open.saleId, tillId: 'till-3' }
+      await shop.ok('voidSale', name)
+      expect(await record(open)).toMatchObject({ recorded: 0, repeated: 1, errors: [] })
+      expect(await statusOf(epc)).toBe('sellable')
+      expect((await shop.ok('voidSale', name)).released).toEqual([])
+    })
+
+    it('as a state of an unknown sale sells nothing, and a repeated void still waits', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const sent = sale({ state: 'void', lines: [line({ epcs: [epc] })] })
+      expect(await record(sent)).toMatchObject({ recorded: 1, errors: [] })
+      expect(await statusOf(epc)).toBe('sellable')
+      const name = { storeId: shop.storeId, saleId: `unknown-${number}`, tillId: 'till-3' }
+      for (const _ of [1, 2]) expect(await shop.ok('voidSale', name)).toMatchObject({ waiting: true })
+    })
+
     it('works by the purchase, too; payments and refunds of untag do not', async () => {
       const { purchaseId } = await recordOne(sale())
       for (const operation of ['refundPayment', 'processPayment'])
@@ -317,11 +337,33 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(epc)).toBe('returned')
     })
 
+    it('within a sale moves each item once, and not one that the same sale sells', async () => {
+      const [old, fresh] = [await shop.newItem(jacket), await shop.newItem(jacket)]
+      await recordOne(sale({ lines: [line({ epcs: [old.epc] })] }))
+      const given = line({ quantity: -1, epcs: [old.epc] })
+      const answer = await recordOne(
+        sale({ lines: [given, given, line({ epcs: [fresh.epc] }), line({ quantity: -1, epcs: [fresh.epc] })] }),
+      )
+      expect(answer.warnings).toEqual([])
+      expect([await statusOf(old.epc), await statusOf(fresh.epc)]).toEqual(['returned', 'sellable'])
+    })
+
+    it('by tags that cannot all come back changes none', async () => {
+      const [sold, held] = [await shop.newItem(jacket), await shop.newItem(jacket)]
+      const move = (epc: string, itemStatus: string) =>
+        shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+      await move(sold.epc, 'paid')
+      await move(held.epc, 'transfer_in_transit')
+      const { errors } = await back({ returnId: returnId(), epcs: [sold.epc, held.epc] })
+      expect(errors).toMatchObject([{ code: 'illegal_move' }])
+      expect([await statusOf(sold.epc), await statusOf(held.epc)]).toEqual(['paid', 'transfer_in_transit'])
+    })
+
     it('of a purchase that untag was paid for is refused', async () => {
       const bought = await shop.buy([{ ean: jacket.ean, quantity: 1 }])
-      expect((await back({ returnId: returnId(), purchaseId: bought.transactionId })).errors[0].code).toBe(
-        'not_sold_at_a_till',
-      )
+      const receipt = bought.receipt.receiptUrl
+      for (const name of [{ purchaseId: bought.transactionId }, { receipt }])
+        expect((await back({ returnId: returnId(), ...name })).errors[0].code).toBe('not_sold_at_a_till')
     })
   })
 

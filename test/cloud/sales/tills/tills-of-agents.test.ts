@@ -96,6 +96,23 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await exceptions('return_unclear')).toHaveLength(1)
   })
 
+  it('comes back by its tag, also if the return arrives before the sale', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    const sent = till.row({ evidence: sold(sale) })
+    const { results } = await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [{ returnId: `early-${sale.saleId}`, epcs: [epc] }],
+    })
+    expect(results).toMatchObject([{ waiting: true, items: [{ tag: epc, itemStatus: 'sellable' }] }])
+    expect((await till.report([sent])).body).toMatchObject({ accepted: 1 })
+    expect(await statusOf(epc)).toBe('returned')
+    // A sale after the return counts.
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
+    await report(till, sold(saleOf(epc)))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
   it('makes one purchase, however often it arrives', async () => {
     const sale = saleOf(await item())
     const before = await completed()
