@@ -28,7 +28,7 @@ const STATE_LIMIT = 120_000
  * Time after which a report no longer counts, ms: several polls of the agent, and the write of the last contact by
  * another process (`LAST_SEEN_FLUSH_MS`).
  */
-const KNOWN_MS = 90_000
+export const KNOWN_MS = 90_000
 /** An agent that closes its connection sends its last packets within this time, ms. */
 const CLOSING_MS = 2_000
 
@@ -91,7 +91,7 @@ export function deviceHealth(deviceId: string, agent: ReportingAgent | undefined
 }
 
 /** True if the agent contacted the cloud recently, and after the end of its connection to the broker. */
-function isHeard(lastSeenMs: number, closedAt: string | undefined, nowMs: number): boolean {
+export function isHeard(lastSeenMs: number, closedAt: string | undefined, nowMs: number): boolean {
   if (nowMs - lastSeenMs > KNOWN_MS) return false
   return closedAt === undefined || lastSeenMs > Date.parse(closedAt) + CLOSING_MS
 }

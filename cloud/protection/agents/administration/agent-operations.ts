@@ -20,7 +20,7 @@ import {
   type ScopePage,
   type StoreScope,
 } from '../../../platform/stores/own-store.ts'
-import { stateOf } from '../../agent-identity/agent-queries.ts'
+import { isHeard, KNOWN_MS, stateOf } from '../../agent-identity/agent-queries.ts'
 import { trustLedger } from '../login/ledger-handshake.ts'
 import { acknowledgeFork, endAgent } from '../enrolment/end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
@@ -30,6 +30,7 @@ const AGENT_STATES = ['active', 'forked', 'revoked'] as const
 type AgentListState = (typeof AGENT_STATES)[number]
 
 interface AgentFilter {
+  nowMs: number
   state?: AgentListState | undefined
   online?: boolean | undefined
   /** Id of the last agent of the previous page. */
@@ -59,17 +60,21 @@ export async function listAgents(db: Db, scope: StoreScope, filter: AgentFilter)
   return { rows, total: Number(count) }
 }
 
-function matching(db: Db, scope: StoreScope, { state, online }: AgentFilter) {
+function matching(db: Db, scope: StoreScope, { state, online, nowMs }: AgentFilter) {
+  const heardAfterMs = nowMs - KNOWN_MS
   let query = db.selectFrom('agent').where(inScope('agent', scope))
   if (state === 'revoked') query = query.where('revoked_ms', 'is not', null)
   else if (state !== undefined)
     query = query.where('revoked_ms', 'is', null).where('fork_ms', state === 'forked' ? 'is not' : 'is', null)
-  // A revoked agent is offline, whatever it reported last.
-  if (online === true) query = query.where('online', '=', 1).where('revoked_ms', 'is', null)
+  // A revoked or silent agent is offline, whatever it reported last.
+  if (online === true)
+    query = query.where('online', '=', 1).where('revoked_ms', 'is', null).where('last_seen_ms', '>=', heardAfterMs)
   else if (online === false)
     query = query
       .where('online', 'is not', null)
-      .where((eb) => eb.or([eb('online', '=', 0), eb('revoked_ms', 'is not', null)]))
+      .where((eb) =>
+        eb.or([eb('online', '=', 0), eb('revoked_ms', 'is not', null), eb('last_seen_ms', '<', heardAfterMs)]),
+      )
   return query
 }
 
@@ -88,7 +93,12 @@ const Agent = z.strictObject({
   storeId: z.string(),
   name: z.string(),
   state: z.enum(AGENT_STATES).describe('`forked`: its ledger exists twice; decide with `resolveAgentFork`.'),
-  online: z.boolean().optional().describe('True while it is connected to the broker; absent if it never was.'),
+  online: z
+    .boolean()
+    .optional()
+    .describe(
+      'True while it is connected to the broker and the cloud hears from it; absent if it never was connected.',
+    ),
   enrolledAt: z.string(),
   lastSeenAt: z
     .string()
@@ -117,21 +127,27 @@ const Agent = z.strictObject({
   revokedAt: z.string().optional(),
 })
 
-function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
+function describe(
+  { services, nowMs }: Pick<Call, 'services' | 'nowMs'>,
+  row: AgentRow,
+  store: StoreRow,
+): z.infer<typeof Agent> {
   const state = stateOf(row.state)
   const { minAgent } = policyOf(store)
+  const lastSeenMs = services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms
+  const isOnline = row.online === 1 && row.revoked_ms === null && isHeard(lastSeenMs, state?.closedAt, nowMs)
   return {
     agentId: row.agent_id,
     storeId: row.store_id,
     name: row.name,
     state: listStateOf(row),
     enrolledAt: iso(row.enrolled_ms),
-    lastSeenAt: iso(services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms),
+    lastSeenAt: iso(lastSeenMs),
     denyVersion: row.deny_seq,
     itemsVersion: row.item_seq,
     generation: row.generation,
     ledgerSeq: row.last_seq,
-    ...(row.online !== null && { online: row.online === 1 && row.revoked_ms === null }),
+    ...(row.online !== null && { online: isOnline }),
     ...(state && {
       stateAt: state.observedAt,
       ...definedFields({ release: state.release, policyVersion: state.policyVersion, queueDepth: state.queueDepth }),
@@ -167,7 +183,7 @@ export const fetchAgents = operation({
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor, ...filter }) {
     const { items, ...page } = await pageOfScopes(
       await ownScopes(call, storeId),
-      (scope) => listAgents(call.db, scope, { ...filter, after: cursor, limit }),
+      (scope) => listAgents(call.db, scope, { ...filter, nowMs: call.nowMs, after: cursor, limit }),
       { idOf: (row) => row.agent_id, newestFirst: false, limit },
     )
     const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])

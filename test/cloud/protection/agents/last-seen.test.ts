@@ -63,6 +63,12 @@ onEveryDatabase('lastSeenAt', (kind) => {
       db.updateTable('agent').set({ online: 1 }).where('agent_id', '=', agent.agentId).execute(),
     )
     expect((await own())['online']).toBe(true)
+    const isListed = async (online: boolean) =>
+      (await shop.ok('fetchAgents', { online })).agents.some((a: Json) => a.agentId === agent.agentId)
+    expect([await isListed(true), await isListed(false)]).toEqual([true, false])
+    forward(2 * MINUTE_MS)
+    expect((await own())['online'], 'a silent agent, whose broker did not notice').toBe(false)
+    expect([await isListed(true), await isListed(false)]).toEqual([false, true])
     await database.write(markAllOffline)
     expect((await own())['online']).toBe(false)
 
