@@ -15,6 +15,8 @@ export const SALE_QUANTITY_LIMIT = 100_000
 /** Maximum price of a piece, cents. */
 const PRICE_LIMIT = 100_000_000
 const TAGS_LIMIT = 1_000
+/** Tags of a sale, in all lists of its lines. */
+const SALE_TAGS_LIMIT = 2_000
 /** How far the clock of a till may be ahead, ms. A later time is recorded as now. */
 export const SALE_AHEAD_MS = 5 * 60_000
 /** Age from which a sale gives no rights, ms. */
@@ -114,11 +116,23 @@ export const SaleFields = {
     .describe('Text of the fiscal device, as on the receipt.'),
   lines: z.array(SaleLine).min(1).max(SALE_LINES_LIMIT),
 }
-export const TillSale = z.strictObject(SaleFields).superRefine(refuseSameLines)
+export const TillSale = z.strictObject(SaleFields).superRefine(refuseWrongLines)
 export type TillSale = z.output<typeof TillSale>
 
-/** Reports a line id that two lines have. */
-export function refuseSameLines({ lines }: { lines: readonly SaleLine[] }, context: z.RefinementCtx): void {
+const lengthOf = (tags: readonly string[] | undefined) => tags?.length ?? 0
+
+/** Reports a line id that two lines have, and too many tags. */
+export function refuseWrongLines({ lines }: { lines: readonly SaleLine[] }, context: z.RefinementCtx): void {
+  const tags = lines.reduce(
+    (sum, { epcs, tagUids, tagIds }) => sum + lengthOf(epcs) + lengthOf(tagUids) + lengthOf(tagIds),
+    0,
+  )
+  if (tags > SALE_TAGS_LIMIT)
+    context.addIssue({
+      code: 'custom',
+      path: ['lines'],
+      message: `name ${tags} tags; the maximum is ${SALE_TAGS_LIMIT}`,
+    })
   const known = new Set<string>()
   for (const [i, line] of lines.entries()) {
     const id = lineIdOf(line, i)

@@ -49,7 +49,7 @@ export interface SaleAnswer {
 export interface VoidAnswer {
   saleId: string
   synced: boolean
-  /** True if this agent does not know the sale: the void applies in the cloud. */
+  /** True if this agent does not know the sale as paid: the void applies to it as soon as it arrives. */
   waiting: boolean
   items: { tag: string; itemStatus: ItemStatus }[]
 }
@@ -259,8 +259,10 @@ export class TillSales {
     ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
-    ledger.till.saveSale({ answer, ...empty, ...known, saleKey, state: 'void', seq })
-    return { saleId, waiting: known === undefined, items, synced: false }
+    // A void of an open sale waits for the paid one, which must reach the cloud.
+    const paid = known?.state === 'paid' ? known : undefined
+    ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
+    return { saleId, waiting: paid === undefined, items, synced: false }
   }
 
   /** Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. */

@@ -84,7 +84,7 @@ export class TillReports {
          tags = excluded.tags, answer = excluded.answer, value_cent = excluded.value_cent, stored_ms = excluded.stored_ms, seq = excluded.seq`,
     )
     this.#hour = db.prepare<[string, number], { sales: number; valueCent: number }>(
-      "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND stored_ms >= ? AND state <> 'open'",
+      "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND stored_ms >= ? AND state <> 'open' AND content <> ''",
     )
     this.#open = db.prepare<[string, number], { n: number }>(
       "SELECT COUNT(*) AS n FROM sale WHERE till_id = ? AND stored_ms > ? AND state = 'open'",

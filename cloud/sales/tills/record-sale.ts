@@ -182,7 +182,10 @@ async function bookSale(
   if (isOld) doubts.push({ code: 'sale_too_old', subject: about })
   if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
     doubts.push({ code: 'sale_total_differs', subject: about })
-  const stop = await whyHeld(call, store, sale, Math.min(storedMs, Math.max(occurredMs, storedMs - SALE_AGE_MS)))
+  const stop = await whyHeld(call, store, sale, {
+    storedMs,
+    hourMs: Math.min(storedMs, Math.max(occurredMs, storedMs - SALE_AGE_MS)),
+  })
   if (stop) doubts.push(stop)
   const rows = await rowsOfSale(call, store, purchaseId, sale, stop === undefined)
   doubts.push(...rows.doubts)
@@ -224,15 +227,22 @@ async function bookSale(
 }
 
 /** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */
-async function whyHeld(call: Call, store: StoreRow, sale: TillSale, atMs: number): Promise<Doubt | undefined> {
+async function whyHeld(
+  call: Call,
+  store: StoreRow,
+  sale: TillSale,
+  { storedMs, hourMs }: { storedMs: number; hourMs: number },
+): Promise<Doubt | undefined> {
   const { db } = call
   const revoked = await revocationOf(db, store.store_id, sale.tillId)
-  if (revoked && atMs >= revoked.since_ms) return { code: 'sale_of_revoked_till', subject: `till ${sale.tillId ?? ''}` }
+  // The till itself writes `occurredAt`.
+  if (revoked && storedMs >= revoked.since_ms)
+    return { code: 'sale_of_revoked_till', subject: `till ${sale.tillId ?? ''}` }
   const { salesPerHour, valuePerHour } = policyOf(store).tillSales
   const sums = await addToHour(db, {
     store_id: store.store_id,
     till_id: sale.tillId ?? '',
-    hour: Math.floor(atMs / 3_600_000),
+    hour: Math.floor(hourMs / 3_600_000),
     sales: 1,
     value_cent: Math.max(0, saleCentOf(sale)),
   })

@@ -182,8 +182,12 @@ async function returnTags(
   const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
   // A refused return changes nothing, so all of its goods are checked first.
   for (const { item_status: from } of items)
-    if (from !== 'returned' && from !== 'sellable' && !mayItemMove(from as ItemStatus, 'returned'))
-      throw precondition('illegal_move', `an item that is ${from} cannot become returned`, {
+    // Only staff end a hold.
+    if (
+      from === 'exception_hold' ||
+      (from !== 'returned' && from !== 'sellable' && !mayItemMove(from as ItemStatus, 'returned'))
+    )
+      throw precondition('illegal_move', `an item that is ${from} cannot come back at a till: use updateItemStatus`, {
         allowedNext: nextItemStatuses(from as ItemStatus),
       })
   // Goods that count as unsold were perhaps sold at an agent whose report is on its way.

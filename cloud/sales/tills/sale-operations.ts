@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { refuseSameLines, SaleFields, SaleNames, TillReturn, type TillSale } from '../../../policy/till-sale.ts'
-import { findingMessage, validationFindings } from '../../../policy/validation-findings.ts'
+import { refuseWrongLines, SaleFields, SaleNames, TillReturn, type TillSale } from '../../../policy/till-sale.ts'
+import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
 import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
@@ -18,6 +18,16 @@ import { voidSaleOf } from './void-sale.ts'
 
 const SALES_LIMIT = 500
 const LINES_PER_CALL = 5_000
+
+/** Number of lines and their tags, also of malformed ones. */
+function sizeOf(lines: unknown): number {
+  if (!Array.isArray(lines)) return 0
+  const lengthOf = (list: unknown) => (Array.isArray(list) ? list.length : 0)
+  return (lines as (Partial<Record<'epcs' | 'tagUids' | 'tagIds', unknown>> | null)[]).reduce(
+    (sum, line) => sum + 1 + lengthOf(line?.epcs) + lengthOf(line?.tagUids) + lengthOf(line?.tagIds),
+    0,
+  )
+}
 const BODY_LIMIT = 4 * 1024 * 1024
 /** Sales per transaction, because each blocks other writers. */
 const AT_ONCE = 20
@@ -29,7 +39,7 @@ export const SaleOfCloud = z
     userId: text(128).optional().describe('Who bought, for the history and the loyalty programmes.'),
     loyaltyCard: scanned(200).optional().describe('Who bought, by the code of a loyalty card.'),
   })
-  .superRefine(refuseSameLines)
+  .superRefine(refuseWrongLines)
 /** A malformed sale is refused alone, so that one faulty till does not stop the sales of the others. */
 const Malformed = z.looseObject({})
 
@@ -102,7 +112,7 @@ function readSale(sent: unknown): TillSale & CustomerOfSale {
   const read = SaleOfCloud.safeParse(sent)
   if (read.success) return read.data
   const [finding] = validationFindings(read.error.issues, sent)
-  throw invalid(finding?.path.join('.') ?? '', finding ? findingMessage(finding) : 'is not a sale')
+  throw invalid(finding?.path.join('.') || 'sale', finding?.message ?? 'is not a sale')
 }
 
 const numberOf = (sent: unknown): { saleId?: string } => {
@@ -131,7 +141,7 @@ export const recordSales = operation({
       .min(1)
       .max(SALES_LIMIT)
       .describe(
-        `At most ${LINES_PER_CALL} lines together. A malformed sale is listed in \`errors\`; the others are recorded.`,
+        `At most ${LINES_PER_CALL} lines and tags together. A malformed sale is listed in \`errors\`; the others are recorded.`,
       ),
   }),
   response: z.strictObject({
@@ -166,11 +176,11 @@ export const recordSales = operation({
   },
   emits: [...COMPLETION_EVENTS, ...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, { storeId, sales }) {
-    const count = sales.reduce<number>((sum, { lines: all }) => sum + (Array.isArray(all) ? all.length : 0), 0)
+    const count = sales.reduce<number>((sum, { lines: all }) => sum + sizeOf(all), 0)
     if (count > LINES_PER_CALL)
       throw invalid(
         'sales',
-        `have ${count} lines together; the maximum is ${LINES_PER_CALL}: send fewer sales at once`,
+        `have ${count} lines and tags together; the maximum is ${LINES_PER_CALL}: send fewer sales at once`,
         'too_many',
       )
     const done = await runEach<unknown, SaleResult>(
@@ -228,9 +238,9 @@ export const recordReturns = operation({
   },
   emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, { storeId, returns }) {
-    const count = returns.reduce((sum, { lines: all }) => sum + (all?.length ?? 1), 0)
+    const count = returns.reduce((sum, { lines: all, ...named }) => sum + sizeOf(all ?? []) + sizeOf([named]), 0)
     if (count > LINES_PER_CALL)
-      throw invalid('returns', `have ${count} lines together; the maximum is ${LINES_PER_CALL}`, 'too_many')
+      throw invalid('returns', `have ${count} lines and tags together; the maximum is ${LINES_PER_CALL}`, 'too_many')
     const done = await runEach<TillReturn, ReturnResult>(
       work,
       storeId,

@@ -1,4 +1,4 @@
-import type { Context, Hono, MiddlewareHandler } from 'hono'
+import type { Context, Hono, Next } from 'hono'
 import type { z } from 'zod'
 import type { TillRight } from '../../ledger/pairings.ts'
 import type { Agent } from '../../runtime.ts'
@@ -9,34 +9,44 @@ import { fail, failField, failUnpaired, reply } from '../fail.ts'
 import { readBody, SALE_BODY_LIMIT } from '../read-request.ts'
 import { SaleRequest, SaleReturnRequest, VoidSaleRequest } from '../request-schemas.ts'
 
-/** Maximum number of sales that are being recorded. Each is one row of a shared commit. */
-export const SALES_LIMIT = 100
+/** Maximum number of sales that one program sends at once. Each is one row of a shared commit. */
+export const SALES_LIMIT = 25
 
 /** Adds the routes for tills: sales, voids and returns (ADR till-sales). */
 export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
-  let recording = 0
-  const limit: MiddlewareHandler = async (c, next) => {
-    if (recording >= SALES_LIMIT) {
+  /** Number of requests that each program has open, by its pairing. */
+  const open = new Map<string, number>()
+
+  /** Admits programs with this right, before their body is read. */
+  const admit = (right: TillRight) => async (c: Context, next: Next) => {
+    const caller = access.callerOf(c)
+    if (caller === undefined) return failUnpaired(c)
+    if (!caller.rights?.includes(right)) return failRight(c, right)
+    const count = open.get(caller.id) ?? 0
+    if (count >= SALES_LIMIT) {
       c.header('retry-after', '1')
       return fail(
         c,
         503,
         'too_many_requests',
-        `${SALES_LIMIT} sales are being recorded: send this one again in a second`,
+        `this program has ${SALES_LIMIT} open requests: send this one again in a second`,
       )
     }
-    recording++
-    return next().finally(() => void recording--)
+    open.set(caller.id, count + 1)
+    return next().finally(() => {
+      const left = (open.get(caller.id) ?? 1) - 1
+      if (left > 0) open.set(caller.id, left)
+      else open.delete(caller.id)
+    })
   }
 
-  /** Reads a report of a program with this right. The right counts when the body has arrived. */
+  /** Reads a report of a program. The right counts again when the body has arrived. */
   async function read<S extends z.ZodType>(c: Context, schema: S, right: TillRight): Promise<z.output<S> | Response> {
     const body = await readBody(c, schema, SALE_BODY_LIMIT)
     if (body instanceof Response) return body
     const caller = access.callerOf(c)
     if (caller === undefined) return failUnpaired(c)
-    if (!caller.rights?.includes(right))
-      return fail(c, 403, 'right_missing', `this program may not report ${right}: pair it with --may ${right}`)
+    if (!caller.rights?.includes(right)) return failRight(c, right)
     const doubt = untrustedReason(agent.ledger, agent.clock.now().nowMs)
     if (doubt) {
       c.header('retry-after', '60')
@@ -45,22 +55,26 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
     return body
   }
 
-  app.post('/v1/sales', limit, async (c) => {
+  app.post('/v1/sales', admit('sales'), async (c) => {
     const sale = await read(c, SaleRequest, 'sales')
     if (sale instanceof Response) return sale
     return answer(c, async () => reply(c, 'recordSale', await agent.sales.sell(sale)))
   })
-  app.post('/v1/sales/void', limit, async (c) => {
+  app.post('/v1/sales/void', admit('returns'), async (c) => {
     const body = await read(c, VoidSaleRequest, 'returns')
     if (body instanceof Response) return body
     const { reason, ...name } = body
     return answer(c, async () => reply(c, 'voidSale', await agent.sales.void(name, reason)))
   })
-  app.post('/v1/returns', limit, async (c) => {
+  app.post('/v1/returns', admit('returns'), async (c) => {
     const body = await read(c, SaleReturnRequest, 'returns')
     if (body instanceof Response) return body
     return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body)))
   })
+}
+
+function failRight(c: Context, right: TillRight): Response {
+  return fail(c, 403, 'right_missing', `this program may not report ${right}: pair it with --may ${right}`)
 }
 
 /** Runs a report, and answers a refusal. */

@@ -187,6 +187,20 @@ describe('a till at an agent', () => {
     ])
   })
 
+  it('records a sale that was voided while it was open, and then paid', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const sent = sale([epc])
+    await post('/v1/sales', { ...sent, state: 'open' })
+    const { saleId, tillId } = sent
+    expect((await post('/v1/sales/void', { saleId, tillId })).body.waiting).toBe(true)
+    expect((await post('/v1/sales', { ...sent, totalCent: 4_990 })).status).toBe(200)
+    expect(store.agent.items.find('epc', epc)?.status).toBe('sellable')
+    await join()
+    expect(await purchases()).toMatchObject([{ sale_id: saleId, state: 'void', purchase_id: expect.any(String) }])
+  })
+
   it('takes goods back in a sale, and leaves those that one sale sells and takes back', async () => {
     await open()
     const [old, fresh] = [await newItem(), await newItem()]

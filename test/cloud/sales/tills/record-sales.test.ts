@@ -357,6 +357,10 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       const { errors } = await back({ returnId: returnId(), epcs: [sold.epc, held.epc] })
       expect(errors).toMatchObject([{ code: 'illegal_move' }])
       expect([await statusOf(sold.epc), await statusOf(held.epc)]).toEqual(['paid', 'transfer_in_transit'])
+      await move(sold.epc, 'exception_hold')
+      const hold = await back({ returnId: returnId(), epcs: [sold.epc], resellable: true })
+      expect(hold.errors, 'only staff end a hold').toMatchObject([{ code: 'illegal_move' }])
+      expect(await statusOf(sold.epc)).toBe('exception_hold')
     })
 
     it('of a purchase that untag was paid for is refused', async () => {
@@ -398,8 +402,20 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       const next = await shop.newItem(jacket)
       const later = await recordOne(sale({ tillId: 'till-7', lines: [line({ epcs: [next.epc] })] }))
       expect(later.warnings).toMatchObject([{ code: 'sale_of_revoked_till' }])
+      const occurredAt = new Date(Date.now() - 3_600_000).toISOString()
+      const dated = await recordOne(sale({ tillId: 'till-7', occurredAt, lines: [line({ epcs: [next.epc] })] }))
+      expect(dated.warnings, 'dated back by the till').toMatchObject([{ code: 'sale_of_revoked_till' }])
       expect(await statusOf(next.epc)).toBe('sellable')
     })
+  })
+
+  it('with more than 2,000 tags is refused, and so is a call with too many', async () => {
+    const lines = (count: number) =>
+      Array.from({ length: count }, () => line({ quantity: 1_000, epcs: Array.from({ length: 1_000 }, newEpc) }))
+    const { errors } = await record(sale({ lines: lines(3) }))
+    expect(errors).toMatchObject([{ error: 'lines: name 3000 tags; the maximum is 2000' }])
+    const answer = await shop.call('recordSales', { storeId: shop.storeId, sales: [sale({ lines: lines(5) })] })
+    expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining('lines and tags') } })
   })
 
   it('older than 24 hours gives no rights: its tags are paid and have left', async () => {
