@@ -252,8 +252,7 @@ export class TillSales {
       ...(reason !== undefined && { reason }),
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
-    const tags = known ? (JSON.parse(known.tags) as string[][]) : []
-    const items = tags.flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
+    const items = this.#tagsOfSale(known).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
     // A receipt that the cloud signed for this sale has the same identity.
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
     ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
@@ -263,6 +262,13 @@ export class TillSales {
     const paid = known?.state === 'paid' ? known : undefined
     ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
     return { saleId, waiting: paid === undefined, items, synced: false }
+  }
+
+  /** The tags of a sale, without those that came back and were perhaps sold again since. */
+  #tagsOfSale(sale: StoredSale | undefined): string[][] {
+    const { till } = this.#parts.ledger
+    const all = sale ? (JSON.parse(sale.tags) as string[][]) : []
+    return all.filter(([name]) => name !== undefined && [sale?.seq, undefined].includes(till.tag(name)?.seq))
   }
 
   /** Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. */
@@ -314,7 +320,7 @@ export class TillSales {
       saleId === undefined
         ? undefined
         : this.#parts.ledger.till.sale(saleKeyOf(this.#parts.storeId, { saleId, tillId, series }))
-    const all = sale ? (JSON.parse(sale.tags) as string[][]) : []
+    const all = this.#tagsOfSale(sale)
     // Which piece of a line came back, only its tag can tell.
     if (all.length > 0 && lines)
       throw new TillRefusal(

@@ -45,10 +45,12 @@ export interface TagNotice {
 interface StoredTag extends TagNotice {
   readonly sender: string
   readonly storedMs: number
+  /** Journal row; 0: reported to another agent. */
+  readonly seq: number
   readonly change: number
 }
 
-const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, change'
+const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change'
 
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]

@@ -201,6 +201,22 @@ describe('a till at an agent', () => {
     expect(await purchases()).toMatchObject([{ sale_id: saleId, state: 'void', purchase_id: expect.any(String) }])
   })
 
+  it('leaves goods of a sale that came back and were sold again, when the first sale is void or returned', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const [first, second] = [sale([epc]), sale([epc])]
+    await post('/v1/sales', first)
+    await post('/v1/returns', { returnId: 'r1', epcs: [epc], resellable: true })
+    await post('/v1/sales', second)
+    const { saleId, tillId } = first
+    await post('/v1/returns', { returnId: 'r2', saleId, tillId })
+    expect((await post('/v1/sales/void', { saleId, tillId })).body.items).toEqual([])
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await join()
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+  })
+
   it('takes goods back in a sale, and leaves those that one sale sells and takes back', async () => {
     await open()
     const [old, fresh] = [await newItem(), await newItem()]
