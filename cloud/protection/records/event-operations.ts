@@ -50,14 +50,16 @@ export function eventsAfter(
   if (type !== undefined) query = query.where('type', '=', type)
   if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
-  return query
-    .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
-    // The plus keeps SQLite from preferring the index of positions to those of the filters, because of two bounds.
-    .where(sql<SqlBool>`+position < ${below}`)
-    .orderBy('position')
-    .orderBy('event_id')
-    .limit(limit)
-    .execute()
+  return (
+    query
+      .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
+      // The plus keeps SQLite from preferring the index of positions to those of the filters, because of two bounds.
+      .where(sql<SqlBool>`+position < ${below}`)
+      .orderBy('position')
+      .orderBy('event_id')
+      .limit(limit)
+      .execute()
+  )
 }
 
 const DEFAULT_PAGE = 100
