@@ -1,5 +1,6 @@
 import type { Database } from '../persistence/database.ts'
 import type { Call, Services } from './operation.ts'
+import { yieldToEventLoop } from './process-each.ts'
 
 /** What a step of a job and an operation have in common. */
 export type JobCall = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
@@ -23,5 +24,7 @@ export async function runJobStep<T>(
     { holder },
   )
   for (const announce of announced) await announce()
+  // Before the next step, requests that came meanwhile run.
+  await yieldToEventLoop()
   return result
 }

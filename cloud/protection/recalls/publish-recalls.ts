@@ -1,3 +1,4 @@
+import { runJobStep } from '../../platform/operations/job-step.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
@@ -126,7 +127,7 @@ export function publishRecalls(database: Database, services: Services): Promise<
     job: 'items of recalls',
     column: 'publish_after',
     async publish(recallId, tenant) {
-      const stores = await database.write((db) => publishNext(db, recallId), { holder: tenant })
+      const stores = await runJobStep({ database, services, holder: tenant }, ({ db }) => publishNext(db, recallId))
       for (const storeId of stores ?? []) void services.agents.itemsChanged(storeId)
       return stores !== undefined
     },

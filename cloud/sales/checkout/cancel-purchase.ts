@@ -1,3 +1,4 @@
+import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -8,8 +9,6 @@ import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
-import { isClaimedByCloud } from '../../protection/leases/authorizations.ts'
-import { mayBeHonoured } from '../../protection/leases/leases.ts'
 import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { boundItemsOf, recordCancelledUnits, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isItemOf } from '../../protection/leases/return-units.ts'
@@ -116,10 +115,8 @@ export async function restorePurchase(call: Call, purchase: PurchaseRow): Promis
   return updatePurchase(db, purchase, { status: 'SUCCESS', refund_status: 'failed', cancel_reason: null })
 }
 
-/** All authorizations of a purchase. */
-export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
-  return db.selectFrom('protection_authorization').selectAll().where('purchase_id', '=', purchaseId).execute()
-}
+/** Time after the expiry of a token in which a device with a slow clock may still honour it, s. */
+const GUARD_SECONDS = 60
 
 /**
  * Moves items that were not released to the status `cancelled`; staff make these items sellable again. Puts released
@@ -164,7 +161,13 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
  */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
-  return (await authorizationsOf(call, purchase.purchase_id)).some(
-    (row) => !isClaimedByCloud(row) && mayBeHonoured(row, call.nowMs),
-  )
+  const token = await call.db
+    .selectFrom('protection_authorization')
+    .select('nonce')
+    .where('purchase_id', '=', purchase.purchase_id)
+    .where('ledger', '<>', CLOUD_LEDGER)
+    .where('exp', '>', Math.floor(call.nowMs / 1_000) - GUARD_SECONDS)
+    .limit(1)
+    .executeTakeFirst()
+  return token !== undefined
 }

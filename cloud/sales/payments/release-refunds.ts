@@ -1,12 +1,11 @@
-import { sql } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
+import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { preparedRows } from '../../platform/persistence/prepared.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { isClaimedByCloud, redemptionsOf } from '../../protection/leases/authorizations.ts'
-import { authorizationsOf, finishCancellation } from '../checkout/cancel-purchase.ts'
+import { finishCancellation } from '../checkout/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../../shop/purchases/refunds.ts'
 import { taskRunner } from './queries.ts'
@@ -76,19 +75,27 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
 
 /** True if each token of the purchase is void, used up or expired, and all agents have acknowledged the denial. */
 async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
-  for (const row of await authorizationsOf({ db }, purchase.purchase_id)) {
-    if (row.voided_ms === null && row.exp * 1_000 + GUARD_MS > nowMs && !(await isUsedUp(db, row))) return false
-  }
-  return isDenialAcknowledged(db, purchase)
+  return !(await hasUsableToken(db, purchase, nowMs)) && (await isDenialAcknowledged(db, purchase))
 }
 
 /**
- * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens. For other tokens, the cloud
- * needs evidence of all steps.
+ * True if a ledger may accept a token of the purchase again. The cloud's own ledger rejects revoked tokens. For other
+ * tokens, the cloud needs evidence of all steps.
  */
-async function isUsedUp(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
-  if (isClaimedByCloud(row)) return row.revoked_ms !== null
-  return new Set((await redemptionsOf(db, row.nonce)).map(({ step }) => step)).size >= row.count
+async function hasUsableToken(db: Db, { purchase_id }: PurchaseRow, nowMs: number): Promise<boolean> {
+  const token = await db
+    .selectFrom('protection_authorization as a')
+    .select('a.nonce')
+    .where('a.purchase_id', '=', purchase_id)
+    .where('a.voided_ms', 'is', null)
+    .where('a.exp', '>', Math.floor((nowMs - GUARD_MS) / 1_000))
+    .where(
+      sql<SqlBool>`CASE WHEN a.ledger = ${CLOUD_LEDGER} THEN a.revoked_ms IS NULL
+        ELSE (SELECT COUNT(DISTINCT r.step) FROM redemption r WHERE r.nonce = a.nonce) < a.count END`,
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return token !== undefined
 }
 
 /** True if every agent of the store has received the deny list that contains this receipt. */
