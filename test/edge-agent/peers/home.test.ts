@@ -597,16 +597,19 @@ it.each([
 it('the home answers a genuine request although a stranger of the same address sends forged ones', async () => {
   const { text } = await receipt()
   await cutCloud()
-  const codes: string[] = []
-  for (let n = 0; n < 60; n++) {
+  const ask = async (n: number) => {
     const answer = await fetch(`http://127.0.0.1:${s.home.port}/v1/home/redeem`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ question: `a.b.${n}` }),
     })
-    codes.push(((await answer.json()) as Json).code)
+    return ((await answer.json()) as Json).code as string
   }
-  expect([codes[0], codes.at(-1)]).toEqual(['not_home', 'too_many_questions'])
+  const codes = [await ask(0)]
+  // At once, because the allowance comes back with time.
+  while (!codes.includes('too_many_questions') && codes.length < 1_000)
+    codes.push(...(await Promise.all(Array.from({ length: 60 }, (_, n) => ask(n)))))
+  expect(new Set(codes)).toEqual(new Set(['not_home', 'too_many_questions']))
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
 })
 
