@@ -24,7 +24,7 @@ import type { Log } from '../log.ts'
 
 /**
  * Generation of the cloud. A restored cloud has a new generation and lacks rows and tokens that this agent has (ADR
- * 0019). So the agent rejects older tokens and sends all stored rows again. This resync ends when the cloud has
+ * restored-cloud). So the agent rejects older tokens and sends all stored rows again. This resync ends when the cloud has
  * acknowledged all of these rows.
  */
 interface CloudGeneration {

@@ -14,7 +14,7 @@ interface KeySetExpiryParts {
 
 /**
  * Warning time before the key set expires, s. The merchant needs this time to find the holder of the root key (ADR
- * 0014).
+ * signed-documents).
  */
 const ALARM_BEFORE_S = 30 * 86_400
 const DAY_MS = 86_400_000

@@ -32,7 +32,7 @@ import { claimedKeyId } from '../../policy/documents/signed-document.ts'
  * The signed documents that the agent accepts. A document replaces the held document only if it is newer, is for this
  * store or tenant, and has a valid signature. The agent uses an accepted document until a newer document replaces it,
  * or until its key is revoked. The age of the last freshness that confirmed the policy sets the policy stage (ADR
- * 0016).
+ * trusted-time).
  *
  * `verify/` verifies documents, and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the
  * reasons for an untrusted ledger.

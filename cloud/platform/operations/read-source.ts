@@ -13,7 +13,7 @@ export class AloneNeeded extends Error {
 
 /**
  * Scope of transactions that run alone. Changes of the catalogue do not wait for operations of the gate `sales` (ADR
- * 0049).
+ * database).
  */
 function aloneScope({ area }: Pick<Operation, 'area'>): WriteScope {
   return area === 'catalogue' ? { alone: ['catalogue'] } : {}

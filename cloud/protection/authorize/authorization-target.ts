@@ -110,7 +110,7 @@ async function leaseOf(
 
 /**
  * Loads the order of a presented pick-up code. The code opens only the locker in which the goods of its order wait (ADR
- * 0007). It uses no right, because the goods are reserved until staff or a program confirm the pick-up.
+ * sales). It uses no right, because the goods are reserved until staff or a program confirm the pick-up.
  */
 export async function loadLockerTarget(
   call: Call,

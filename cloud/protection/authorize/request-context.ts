@@ -48,7 +48,7 @@ export interface RequestContext {
   occurredMs: number
   /**
    * True if the request is over five minutes old. The cloud then only records the request, and issues no token (ADR
-   * 0009).
+   * releases).
    */
   isPast: boolean
   /** Time of the past request, ms; undefined for a live request. */

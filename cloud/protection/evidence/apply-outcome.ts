@@ -19,7 +19,7 @@ type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
 
 /**
  * Puts released items of a cancelled purchase on hold, so that staff look at them before they become sellable (ADR
- * 0008).
+ * sales).
  */
 export async function holdItemsOfCancelled(
   scope: EvidenceScope,

@@ -25,7 +25,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 
 /**
  * Maximum wait for the lease holders, ms. The wait is short, because a shopper waits at the requesting device (ADR
- * 0011).
+ * leases).
  */
 const WAIT_MS = 1_000
 /** Time between two checks, ms. */

@@ -141,7 +141,7 @@ export const Membership = z.strictObject({
 
 /**
  * Fields that the system sets. A request may contain them if they are unchanged; the cloud then ignores them (ADR
- * 0002).
+ * requests).
  */
 export const SYSTEM_FIELDS = {
   storeId: z.string().max(128).optional(),

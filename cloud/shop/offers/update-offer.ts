@@ -60,7 +60,7 @@ async function storeLists(
 
 /**
  * True if each store keeps its price of this product. Throws 400 if `prices` were changed: the system sets them (ADR
- * 0002).
+ * requests).
  */
 function keepsStorePrices(
   i: number,

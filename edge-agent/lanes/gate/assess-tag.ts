@@ -59,7 +59,7 @@ interface LeavingTag {
 
 /**
  * True if a receipt or a release may let the tag leave. Every other status is stronger than both, such as a hold (ADR
- * 0009).
+ * releases).
  */
 export function mayBeCovered(item: KnownItem | undefined): boolean {
   return item === undefined || item.status === 'sellable' || GATE_BEHAVIOUR[item.status] === 'pass'

@@ -27,7 +27,7 @@ export interface HandshakeAnswer {
 
 /**
  * The state of the ledger that the agent sends at each login, and the reaction of the agent to the cloud's answer (ADR
- * 0017).
+ * agents).
  */
 interface LedgerHandshake {
   readonly state: LedgerState
