@@ -6,7 +6,7 @@ import { raiseForeignEvidence } from '../../protection/evidence/evidence-scope.t
 import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { recordSale } from './record-sale.ts'
-import { recordReturn } from './return-goods.ts'
+import { keepReturned, recordReturn } from './return-goods.ts'
 import { voidSaleOf } from './void-sale.ts'
 
 /**
@@ -42,6 +42,7 @@ export async function applyTill(
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.
     if (evidence.kind === 'sale') return true
+    if (evidence.kind === 'sale_return') await keepReturned(call, store, evidence.return)
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',

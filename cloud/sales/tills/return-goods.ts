@@ -253,6 +253,20 @@ async function comeBack(
   return { tag: tagOf(moved), itemStatus: moved.item_status as ItemStatus }
 }
 
+/**
+ * Moves the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
+ * for them.
+ */
+export async function keepReturned(call: Call, store: StoreRow, request: TillReturn): Promise<void> {
+  const named = [...tagsOf(request), ...(request.lines ?? []).flatMap(tagsOf)]
+  for (const { kind, id, isValid } of named) {
+    const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
+    if (item?.store_id === store.store_id && (item.item_status === 'paid' || item.item_status === 'picked_up'))
+      await moveByStaff(call, item, 'returned', { reason: `return ${request.returnId}, which is not booked` })
+  }
+  notifyGates(call, store.store_id)
+}
+
 const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
 
 function assertOfTill({ till }: PurchaseRow): void {

@@ -96,6 +96,18 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await exceptions('return_unclear')).toHaveLength(1)
   })
 
+  it('that comes back in a way that cannot be booked is an exception, and its tag alarms', async () => {
+    const epc = await item()
+    await report(till, sold(saleOf(epc)))
+    const lines = [{ lineId: 'nope', epcs: [epc] }]
+    await report(till, {
+      kind: 'sale_return',
+      return: { returnId: 'r3', saleId: `a${number}`, tillId: 'till-3', lines },
+    })
+    expect(await statusOf(epc)).toBe('returned')
+    expect((await exceptions('return_unclear')).some(({ detail }) => /nope|line/.test(detail))).toBe(true)
+  })
+
   it('comes back by its tag, also if the return arrives before the sale', async () => {
     const epc = await item()
     const sale = saleOf(epc)
