@@ -77,9 +77,9 @@ export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   const { severity, rule } = severityOf(gate, item)
   // If the status is stale, the shopper may have paid by now. So the gate notifies staff instead of sounding the siren,
   // unless the policy demands the siren even for unregistered tags.
-  const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
+  const isSoftened = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
   if (tag.ageSeconds > STALE_SECONDS)
-    return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }
+    return { reason: 'status_stale', severity: isSoftened ? 'notify' : severity, item, rule }
   return { reason: 'not_paid', severity, item, rule }
 }
 
