@@ -20,7 +20,7 @@ export async function readBody<S extends z.ZodType>(
 ): Promise<z.output<S> | Response> {
   if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
     return fail(c, 415, 'unsupported-media-type', 'send application/json')
-  if (!isShortBody(c, limit)) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${limit}`)
+  if (!isShortBody(c, limit)) return failTooLarge(c, limit)
   let value: unknown
   try {
     value = await c.req.json()
@@ -28,6 +28,11 @@ export async function readBody<S extends z.ZodType>(
     return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
   }
   return checked(c, schema, value)
+}
+
+/** The answer to a body that is longer than `limit`, bytes, or does not announce its length. */
+export function failTooLarge(c: Context, limit: number): Response {
+  return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${limit}`)
 }
 
 /** True if the request announces a body of at most `limit`. */

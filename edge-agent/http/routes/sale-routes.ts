@@ -6,7 +6,7 @@ import { TillRefusal } from '../../decisions/till-sales.ts'
 import { untrustedReason } from '../../trust/revocation/untrusted-ledger.ts'
 import type { Access } from '../access.ts'
 import { fail, failField, failUnpaired, reply } from '../fail.ts'
-import { readBody, SALE_BODY_LIMIT } from '../read-request.ts'
+import { failTooLarge, isShortBody, readBody, SALE_BODY_LIMIT } from '../read-request.ts'
 import { SaleRequest, SaleReturnRequest, VoidSaleRequest } from '../request-schemas.ts'
 
 /** Maximum number of sales that one program sends at once. Each is one row of a shared commit. */
@@ -19,6 +19,7 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
 
   /** Admits programs with this right, before their body is read. */
   const admit = (right: TillRight) => async (c: Context, next: Next) => {
+    if (!isShortBody(c, SALE_BODY_LIMIT)) return failTooLarge(c, SALE_BODY_LIMIT)
     const caller = access.callerOf(c)
     if (caller === undefined) return failUnpaired(c)
     if (!caller.rights?.includes(right)) return failRight(c, right)
