@@ -21,6 +21,17 @@ const SALE_TAGS_LIMIT = 2_000
 export const SALE_AHEAD_MS = 5 * 60_000
 /** Age from which a sale gives no rights, ms. */
 export const SALE_AGE_MS = 24 * 3_600_000
+const HOUR_MS = 3_600_000
+
+/**
+ * Number of the hour in which a sale counts against the limits of its till: the hour of the sale, at most a day before
+ * it was stored, and never later.
+ */
+export function hourOfSale({ occurredAt }: { occurredAt: string }, storedMs: number): number {
+  const atMs = Math.min(storedMs, Math.max(Date.parse(occurredAt), storedMs - SALE_AGE_MS))
+  return Math.floor(atMs / HOUR_MS)
+}
+
 /** Time after which an open sale ends, ms. */
 export const OPEN_SALE_MS = 30 * 60_000
 /** Maximum number of open sales of a till. */

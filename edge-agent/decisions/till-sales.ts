@@ -1,6 +1,7 @@
 import type { JournalBody } from '../../policy/journal.ts'
 import {
   cancelledTags,
+  hourOfSale,
   lineIdOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
@@ -26,7 +27,6 @@ import type { StoredSale } from '../ledger/till-reports.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
 export const WAITING_LIMIT = 300_000
-const HOUR_MS = 3_600_000
 /** Expiry of a denial, s: a receipt is valid for a day. */
 const DENIED_SECONDS = 25 * 3_600
 
@@ -172,9 +172,11 @@ export class TillSales {
       tags: JSON.stringify(keys),
       answer: JSON.stringify(answer),
       valueCent: Math.max(0, saleCentOf(sale)),
+      hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,
       seq,
     })
+    if (isSold) this.#applyWaitingReturns(saleKey, nowMs, seq)
     return { ...answer, synced: false }
   }
 
@@ -232,7 +234,7 @@ export class TillSales {
 
   #isOverLimit(sale: TillSale, nowMs: number): boolean {
     const limits = this.#parts.policy()?.tillSales
-    const sold = this.#parts.ledger.till.soldSince(sale.tillId ?? '', nowMs - HOUR_MS)
+    const sold = this.#parts.ledger.till.soldIn(sale.tillId ?? '', hourOfSale(sale, nowMs))
     const valueCent = sold.valueCent + Math.max(0, saleCentOf(sale))
     return !limits || sold.sales + 1 > limits.salesPerHour || valueCent > limits.valuePerHour * 100
   }
@@ -256,7 +258,7 @@ export class TillSales {
     // A receipt that the cloud signed for this sale has the same identity.
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
     ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
-    const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, storedMs: nowMs }
+    const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
     const paid = known?.state === 'paid' ? known : undefined
@@ -297,13 +299,42 @@ export class TillSales {
       return this.#moveBack(keys, status, nowMs, seq)
     })
     const answer = { returnId: request.returnId, items: back }
-    ledger.till.saveReturn({ returnKey, content, answer: JSON.stringify(answer), storedMs: nowMs, seq })
+    const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
+    const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
+    const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
+    ledger.till.saveReturn({
+      returnKey,
+      content,
+      answer: JSON.stringify(answer),
+      saleKey: waits ? saleKey : null,
+      request: waits ? JSON.stringify(request) : null,
+      storedMs: nowMs,
+      seq,
+    })
     return { ...answer, synced: false }
+  }
+
+  #keyOfSale({ saleId = '', tillId, series }: TillReturn): string {
+    return saleKeyOf(this.#parts.storeId, { saleId, tillId, series })
+  }
+
+  /** Applies returns that came before their sale. Which piece of a line came back, only its tag can tell: all alarm. */
+  #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
+    const { till } = this.#parts.ledger
+    for (const { request } of till.waitingReturns(saleKey)) {
+      const { lines, ...sent } = JSON.parse(request ?? '{}') as TillReturn
+      const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
+      const back =
+        named.length > 0
+          ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
+          : this.#tagsOfSale(till.sale(saleKey))
+      for (const keys of back) this.#moveBack(keys, sent.resellable === true ? 'sellable' : 'returned', nowMs, seq)
+    }
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
   #returnedTags(request: TillReturn): (SaleTag | { keys: string[] })[] {
-    const { saleId, tillId, series, purchaseId, receipt, code, lines } = request
+    const { saleId, purchaseId, receipt, code, lines } = request
     const named = [...tagsOf(request), ...(lines ?? []).flatMap(tagsOf)]
     const wrong = named.find(({ isValid }) => !isValid)
     if (wrong) throw new TillRefusal('invalid', `${wrong.id} is not valid as ${wrong.kind}`, `${wrong.kind}s`)
@@ -316,10 +347,7 @@ export class TillSales {
     )
       throw new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
     if (named.length > 0) return named
-    const sale =
-      saleId === undefined
-        ? undefined
-        : this.#parts.ledger.till.sale(saleKeyOf(this.#parts.storeId, { saleId, tillId, series }))
+    const sale = saleId === undefined ? undefined : this.#parts.ledger.till.sale(this.#keyOfSale(request))
     const all = this.#tagsOfSale(sale)
     // Which piece of a line came back, only its tag can tell.
     if (all.length > 0 && lines)

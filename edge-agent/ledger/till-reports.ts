@@ -15,6 +15,8 @@ export interface StoredSale {
   /** JSON of the answer to the till. */
   readonly answer: string
   readonly valueCent: number
+  /** Hour in which it counts against the limits (`hourOfSale`). */
+  readonly hour: number
   /** Trusted time, ms. */
   readonly storedMs: number
   /** Journal row. */
@@ -25,12 +27,17 @@ export interface StoredReturn {
   readonly returnKey: string
   readonly content: string
   readonly answer: string
+  /** Sale for which it waits, and the return as JSON; null: it does not wait. */
+  readonly saleKey: string | null
+  readonly request: string | null
   readonly storedMs: number
   readonly seq: number
 }
 
 const SALE =
-  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, value_cent AS valueCent, stored_ms AS storedMs, seq'
+  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, value_cent AS valueCent, hour, stored_ms AS storedMs, seq'
+
+const RETURN = 'return_key AS returnKey, content, answer, sale_key AS saleKey, request, stored_ms AS storedMs, seq'
 
 /** What is known of a tag, as agents announce it. */
 export interface TagNotice {
@@ -65,6 +72,7 @@ export class TillReports {
   readonly #hour
   readonly #open
   readonly #return
+  readonly #waiting
   readonly #saveReturn
   readonly #tag
   readonly #changes
@@ -80,22 +88,24 @@ export class TillReports {
   constructor(db: Connection) {
     this.#sale = db.prepare<[string], StoredSale>(`SELECT ${SALE} FROM sale WHERE sale_key = ?`)
     this.#saveSale = db.prepare(
-      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, value_cent, stored_ms, seq)
-       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @valueCent, @storedMs, @seq)
+      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, value_cent, hour, stored_ms, seq)
+       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @valueCent, @hour, @storedMs, @seq)
        ON CONFLICT (sale_key) DO UPDATE SET state = excluded.state, version = excluded.version, content = excluded.content,
-         tags = excluded.tags, answer = excluded.answer, value_cent = excluded.value_cent, stored_ms = excluded.stored_ms, seq = excluded.seq`,
+         tags = excluded.tags, answer = excluded.answer, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
     )
     this.#hour = db.prepare<[string, number], { sales: number; valueCent: number }>(
-      "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND stored_ms >= ? AND state <> 'open' AND content <> ''",
+      "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND hour = ? AND state <> 'open' AND content <> ''",
     )
     this.#open = db.prepare<[string, number], { n: number }>(
       "SELECT COUNT(*) AS n FROM sale WHERE till_id = ? AND stored_ms > ? AND state = 'open'",
     )
-    this.#return = db.prepare<[string], StoredReturn>(
-      'SELECT return_key AS returnKey, content, answer, stored_ms AS storedMs, seq FROM till_return WHERE return_key = ?',
+    this.#return = db.prepare<[string], StoredReturn>(`SELECT ${RETURN} FROM till_return WHERE return_key = ?`)
+    this.#waiting = db.prepare<[string], StoredReturn>(
+      `SELECT ${RETURN} FROM till_return WHERE sale_key = ? ORDER BY seq`,
     )
     this.#saveReturn = db.prepare(
-      'INSERT INTO till_return (return_key, content, answer, stored_ms, seq) VALUES (@returnKey, @content, @answer, @storedMs, @seq)',
+      `INSERT INTO till_return (return_key, content, answer, sale_key, request, stored_ms, seq)
+       VALUES (@returnKey, @content, @answer, @saleKey, @request, @storedMs, @seq)`,
     )
     this.#tag = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE name = ?`)
     this.#changes = db.prepare<[number, number], StoredTag>(
@@ -131,9 +141,9 @@ export class TillReports {
     this.#saveSale.run(sale)
   }
 
-  /** What a till sold since `sinceMs`. */
-  soldSince(tillId: string, sinceMs: number): { sales: number; valueCent: number } {
-    return this.#hour.get(tillId, sinceMs) ?? { sales: 0, valueCent: 0 }
+  /** What a till sold in this hour (`hourOfSale`). */
+  soldIn(tillId: string, hour: number): { sales: number; valueCent: number } {
+    return this.#hour.get(tillId, hour) ?? { sales: 0, valueCent: 0 }
   }
 
   /** Number of open sales of a till that were stored after `sinceMs`. */
@@ -143,6 +153,11 @@ export class TillReports {
 
   return(returnKey: string): StoredReturn | undefined {
     return this.#return.get(returnKey)
+  }
+
+  /** Returns that came before this sale, the oldest first. */
+  waitingReturns(saleKey: string): StoredReturn[] {
+    return this.#waiting.all(saleKey)
   }
 
   saveReturn(row: StoredReturn): void {

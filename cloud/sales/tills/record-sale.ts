@@ -4,6 +4,7 @@ import {
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
   receiptCodeHash,
+  hourOfSale,
   SALE_AGE_MS,
   SALE_AHEAD_MS,
   saleCentOf,
@@ -182,10 +183,7 @@ async function bookSale(
   if (isOld) doubts.push({ code: 'sale_too_old', subject: about })
   if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
     doubts.push({ code: 'sale_total_differs', subject: about })
-  const stop = await whyHeld(call, store, sale, {
-    storedMs,
-    hourMs: Math.min(storedMs, Math.max(occurredMs, storedMs - SALE_AGE_MS)),
-  })
+  const stop = await whyHeld(call, store, sale, storedMs)
   if (stop) doubts.push(stop)
   const rows = await rowsOfSale(call, store, purchaseId, sale, stop === undefined)
   doubts.push(...rows.doubts)
@@ -227,12 +225,7 @@ async function bookSale(
 }
 
 /** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */
-async function whyHeld(
-  call: Call,
-  store: StoreRow,
-  sale: TillSale,
-  { storedMs, hourMs }: { storedMs: number; hourMs: number },
-): Promise<Doubt | undefined> {
+async function whyHeld(call: Call, store: StoreRow, sale: TillSale, storedMs: number): Promise<Doubt | undefined> {
   const { db } = call
   const revoked = await revocationOf(db, store.store_id, sale.tillId)
   // The till itself writes `occurredAt`.
@@ -242,7 +235,7 @@ async function whyHeld(
   const sums = await addToHour(db, {
     store_id: store.store_id,
     till_id: sale.tillId ?? '',
-    hour: Math.floor(hourMs / 3_600_000),
+    hour: hourOfSale(sale, storedMs),
     sales: 1,
     value_cent: Math.max(0, saleCentOf(sale)),
   })

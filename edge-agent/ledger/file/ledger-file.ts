@@ -108,11 +108,16 @@ const BASELINE = `
   -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
   CREATE TABLE sale (
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
-    answer TEXT NOT NULL, value_cent INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    answer TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
+  CREATE INDEX sale_by_hour ON sale (till_id, hour);
   CREATE INDEX sale_by_time ON sale (stored_ms);
-  CREATE TABLE till_return (return_key TEXT PRIMARY KEY, content TEXT NOT NULL, answer TEXT NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  -- sale_key, request: of a return that waits for its sale.
+  CREATE TABLE till_return (
+    return_key TEXT PRIMARY KEY, content TEXT NOT NULL, answer TEXT NOT NULL, sale_key TEXT, request TEXT,
+    stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX return_by_time ON till_return (stored_ms);
+  CREATE INDEX waiting_return ON till_return (sale_key) WHERE sale_key IS NOT NULL;
   -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
   -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
   -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that

@@ -217,6 +217,38 @@ describe('a till at an agent', () => {
     expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
   })
 
+  it('applies a return that came before its sale', async () => {
+    await open()
+    const [a, b] = [await newItem(), await newItem()]
+    await cut()
+    const [whole, part] = [sale([a]), sale([b])]
+    await post('/v1/returns', { returnId: 'r1', saleId: whole.saleId, tillId: 'till-3' })
+    await post('/v1/returns', { returnId: 'r2', saleId: part.saleId, tillId: 'till-3', epcs: [b], resellable: true })
+    await post('/v1/sales', whole)
+    await post('/v1/sales', part)
+    const statuses = () => [a, b].map((epc) => store.agent.items.find('epc', epc)?.status)
+    expect(statuses()).toEqual(['returned', 'sellable'])
+    await carryOut(a)
+    expect(sirens()).toBe(1)
+    await join()
+    expect(statuses()).toEqual(['returned', 'sellable'])
+  })
+
+  it('counts the limits of a till by the hour of its sales, as the cloud does', async () => {
+    await open()
+    const [a, b, c] = [await newItem(), await newItem(), await newItem()]
+    await allow([store.agent.identity.agentId], { salesPerHour: 1 })
+    const occurredAt = new Date(store.world.clock.wall() - 2 * 3_600_000).toISOString()
+    const warnings = async (sent: Json) => (await post('/v1/sales', sent)).body.warnings.map(({ code }: Json) => code)
+    expect(await warnings(sale([a]))).toEqual([])
+    expect(await warnings(sale([b], { occurredAt })), 'of another hour').toEqual([])
+    expect(await warnings(sale([c], { occurredAt }))).toEqual(['sale_over_limit'])
+    await join()
+    const rows = await purchases()
+    const codes = rows.map(({ result }) => (JSON.parse(result ?? '{}') as Json).warnings.map((w: Json) => w.code))
+    expect(codes).toEqual([[], [], ['sale_over_limit']])
+  })
+
   it('takes goods back in a sale, and leaves those that one sale sells and takes back', async () => {
     await open()
     const [old, fresh] = [await newItem(), await newItem()]
