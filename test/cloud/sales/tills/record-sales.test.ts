@@ -363,6 +363,18 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(sold.epc)).toBe('exception_hold')
     })
 
+    it('of goods that staff hold leaves the hold, also by their sale', async () => {
+      for (const way of ['tag', 'sale']) {
+        const { epc } = await shop.newItem(jacket)
+        const sent = sale({ lines: [line({ epcs: [epc] })] })
+        await recordOne(sent)
+        await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+        const name = way === 'tag' ? { epcs: [epc] } : { saleId: sent.saleId, tillId: 'till-3' }
+        await back({ returnId: returnId(), resellable: true, ...name })
+        expect([way, await statusOf(epc)]).toEqual([way, 'exception_hold'])
+      }
+    })
+
     it('of a purchase that untag was paid for is refused', async () => {
       const bought = await shop.buy([{ ean: jacket.ean, quantity: 1 }])
       const receipt = bought.receipt.receiptUrl
