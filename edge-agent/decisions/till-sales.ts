@@ -207,6 +207,7 @@ export class TillSales {
         message: 'the till sold more in an hour than the policy allows: its sales release nothing',
       })
     const keys: string[][] = []
+    const lineOfKeys = new Map<string[], number>()
     const returned: string[][] = []
     const cancelled = cancelledTags(sale)
     const found: SaleAnswer['items'] = []
@@ -216,17 +217,22 @@ export class TillSales {
         const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
         const isReturned = line.quantity < 0
         const isCancelled = cancelled.has(saleTagKey(tag))
-        const fault = isReturned || isCancelled ? undefined : whyDoubtful(tag, item)
-        if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
-        // Cannot be both: the second kind of tag of one piece finds the item paid by the first.
-        const isTaken = keys.some((names) => names.some((name) => own.includes(name)))
+        // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
+        const taken = keys.find((names) => names.some((name) => own.includes(name)))
+        const isTwice = taken !== undefined && lineOfKeys.get(taken) !== i
+        const fault =
+          isReturned || isCancelled ? undefined : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
+        if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const becomesPaid =
           isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
-        if (becomesPaid && tag.isValid && !isTaken) keys.push(own)
+        if (becomesPaid && tag.isValid && !taken) {
+          keys.push(own)
+          lineOfKeys.set(own, i)
+        }
         const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
         if (comesBack) returned.push(own)
-        const itemStatus = item && becomesPaid ? 'paid' : comesBack ? 'returned' : item?.status
+        const itemStatus = item && (becomesPaid || taken) ? 'paid' : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
     return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
@@ -365,14 +371,17 @@ function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
   return item === undefined || item.status === 'paid' || item.status === 'picked_up'
 }
 
+function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
+  return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
+}
+
 function whyDoubtful(
   tag: SaleTag,
   item: { status: ItemStatus; recalled?: true | undefined } | undefined,
 ): Pick<Warning, 'code' | 'message'> | undefined {
   if (!item) return { code: 'sale_tag_unknown', message: `this agent does not know the tag ${tag.id}` }
   if (item.recalled) return { code: 'sale_of_held_item', message: `the tag ${tag.id} is recalled: keep the goods here` }
-  if (item.status === 'paid' || item.status === 'picked_up')
-    return { code: 'item_already_paid', message: `the tag ${tag.id} was sold before` }
+  if (item.status === 'paid' || item.status === 'picked_up') return soldBefore(tag)
   if (item.status !== 'sellable')
     return { code: 'sale_of_held_item', message: `the tag ${tag.id} is ${item.status}: keep the goods here` }
   return undefined

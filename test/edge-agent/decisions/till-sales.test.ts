@@ -249,6 +249,22 @@ describe('a till at an agent', () => {
     expect(codes).toEqual([[], [], ['sale_over_limit']])
   })
 
+  it('warns of a tag in two lines, and gives the cloud the same sale', async () => {
+    await open()
+    const epc = await newItem()
+    const sent = sale([epc, epc])
+    const { body } = await post('/v1/sales', sent)
+    expect(body).toMatchObject({
+      warnings: [{ code: 'item_already_paid', lineId: '2', tag: epc }],
+      items: [{ itemStatus: 'paid' }, { itemStatus: 'paid' }],
+    })
+    await join()
+    const [row] = await purchases()
+    expect((JSON.parse(row?.result ?? '{}') as Json).warnings).toMatchObject([
+      { code: 'item_already_paid', lineId: '2' },
+    ])
+  })
+
   it('takes goods back in a sale, and leaves those that one sale sells and takes back', async () => {
     await open()
     const [old, fresh] = [await newItem(), await newItem()]
