@@ -8,10 +8,13 @@ const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'positi
   db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
 )
 
-/** Operator and reason of a status change by staff. */
+/** Who or what changed a status. */
 export interface MovedBy {
+  /** Of staff. */
   reason?: string | undefined
   operatorId?: string | undefined
+  /** When an agent stored the report of a till, ms. */
+  reportedMs?: number | undefined
 }
 
 /** Stores a status move for each item whose status differs from `from`. `from` is null for new items. */
@@ -20,11 +23,9 @@ export async function storeMoves(
   items: readonly ProtectedItemRow[],
   from: string | null,
   nowMs: number,
-  { reason, operatorId }: MovedBy = {},
+  by: MovedBy = {},
 ): Promise<void> {
-  const moves = items.flatMap((item) =>
-    item.item_status === from ? [] : [moveOf(item, from, nowMs, { reason, operatorId })],
-  )
+  const moves = items.flatMap((item) => (item.item_status === from ? [] : [moveOf(item, from, nowMs, by)]))
   for (const chunk of insertChunks(moves)) await insertMoves(db, chunk)
 }
 
@@ -37,7 +38,7 @@ function moveOf(
   item: ProtectedItemRow,
   from: string | null,
   nowMs: number,
-  { reason, operatorId }: MovedBy,
+  { reason, operatorId, reportedMs }: MovedBy,
 ): Omit<ItemMoveRow, 'position'> {
   const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
   return {
@@ -56,6 +57,7 @@ function moveOf(
     at_ms: nowMs,
     reason: reason ?? null,
     operator_id: operatorId ?? null,
+    reported_ms: reportedMs ?? null,
   }
 }
 

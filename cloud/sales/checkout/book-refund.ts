@@ -41,9 +41,8 @@ export function whyUnsaleable(
 ): string | undefined {
   if (item.store_id !== purchase.store_id) return 'in another store'
   if (item.item_status !== 'sellable') return item.item_status
-  // A till may name goods only by their tags.
-  const isUnnamed = purchase.till !== null && line?.product_id === null
-  const isAlike = item.product_id === null || isUnnamed || item.product_id === line?.product_id
+  // The goods of a till's sale are judged where it is recorded (sales/tills/sale-lines.ts).
+  const isAlike = item.product_id === null || purchase.till !== null || item.product_id === line?.product_id
   return isAlike ? undefined : 'of another product'
 }
 

@@ -34,15 +34,16 @@ export async function applyTill(
     return false
   }
   try {
-    if (evidence.kind === 'sale') await recordSale(call, store, evidence.sale, { storedMs, agentId })
+    if (evidence.kind === 'sale')
+      await recordSale(call, store, evidence.sale, { storedMs, agent: { agentId, items: evidence.items } })
     else if (evidence.kind === 'sale_void')
       await voidSaleOf(call, store, evidence, { reason: evidence.reason, agentId, storedMs })
-    else await recordReturn(call, store, evidence.return, { storedMs })
+    else await recordReturn(call, store, evidence.return, { storedMs, agentId })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.
     if (evidence.kind === 'sale') return true
-    if (evidence.kind === 'sale_return') await keepReturned(call, store, evidence.return)
+    if (evidence.kind === 'sale_return') await keepReturned(call, store, evidence.return, { storedMs, agentId })
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',

@@ -18,6 +18,8 @@ const TEXTS = {
   sale_of_held_item: ({ tag, status }: Doubt) =>
     `the tag ${tag} is ${status === 'sellable' ? 'recalled' : status}: keep the goods here`,
   sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
+  item_changed: ({ tag }: Doubt) =>
+    `the goods with the tag ${tag} came back, or were counted again, since they were sold`,
   sale_product_unknown: ({ subject }: Doubt) => `the product ${subject} is not in the catalogue of this store`,
   sale_total_differs: ({ subject }: Doubt) => `the lines of ${subject} do not add up to its total`,
   sale_in_future: ({ subject }: Doubt) => `${subject} is dated in the future: set the clock of the till`,

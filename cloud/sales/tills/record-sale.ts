@@ -32,7 +32,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
 import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale } from './queries.ts'
-import { rowsOfSale, type SaleRows } from './sale-lines.ts'
+import { rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyReturnsOfItems, applyWaitingReturns } from './return-goods.ts'
@@ -49,14 +49,6 @@ import { applyReturnsOfItems, applyWaitingReturns } from './return-goods.ts'
 export interface CustomerOfSale {
   userId?: string | undefined
   loyaltyCard?: string | undefined
-}
-
-/** Where a sale was recorded. */
-export interface Recorded {
-  /** When an agent or the cloud stored it, ms since 1970. */
-  readonly storedMs: number
-  /** Undefined: the cloud. */
-  readonly agentId?: string
 }
 
 /** Answer about one sale. */
@@ -91,7 +83,7 @@ export async function recordSale(
   if (state === 'open' && known?.state === 'void') return { isNew: false, result: resultOf(sale, known) }
   if (state === 'void') {
     const isNew = known?.state !== 'void'
-    const by = { storedMs: recorded.storedMs, ...(recorded.agentId !== undefined && { agentId: recorded.agentId }) }
+    const by = { storedMs: recorded.storedMs, agentId: recorded.agent?.agentId }
     if (isNew) await voidSaleOf(call, store, sale, by)
     return { isNew, result: { saleId: sale.saleId, items: [], warnings: [] } }
   }
@@ -108,14 +100,14 @@ function resultOf({ saleId }: TillSale, { result }: TillSaleRow): SaleResult {
  * Two sales with the same names: the first gives rights. If the second came from an agent that had acknowledged it while
  * it was apart, people must look at it.
  */
-async function conflictOf(call: Call, store: StoreRow, known: TillSaleRow, { agentId }: Recorded): Promise<Error> {
-  if (agentId !== undefined)
+async function conflictOf(call: Call, store: StoreRow, known: TillSaleRow, { agent }: Recorded): Promise<Error> {
+  if (agent)
     await raiseException(
       { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
       {
         storeId: store.store_id,
         kind: 'sale_conflict',
-        subject: `${known.sale_key}/${agentId}`,
+        subject: `${known.sale_key}/${agent.agentId}`,
         purchaseId: known.purchase_id ?? undefined,
         detail: `two tills or agents recorded different sales with the number ${known.sale_id}; the first one counts`,
       },
@@ -146,7 +138,7 @@ function saleRow(store: StoreRow, sale: TillSale, { key, content, known, recorde
     content,
     purchase_id: null,
     result: null,
-    agent_id: recorded.agentId ?? null,
+    agent_id: recorded.agent?.agentId ?? null,
     stored_ms: recorded.storedMs,
     due_ms: null,
   }
@@ -185,7 +177,11 @@ async function bookSale(
     doubts.push({ code: 'sale_total_differs', subject: about })
   const stop = await whyHeld(call, store, sale, storedMs)
   if (stop) doubts.push(stop)
-  const rows = await rowsOfSale(call, store, purchaseId, sale, stop === undefined)
+  const rows = await rowsOfSale(call, store, sale, {
+    purchaseId,
+    mayRelease: stop === undefined,
+    recorded: incoming.recorded,
+  })
   doubts.push(...rows.doubts)
   const purchase = purchaseRow(store, sale, rows, { purchaseId, nowMs, userId: await customerOf(call, store, sale) })
   await insertPurchase(db, purchase, rows.lines, rows.units)

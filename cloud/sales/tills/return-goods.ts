@@ -28,7 +28,7 @@ import { insertRefund, refundableCent, returnedPieces } from '../../shop/purchas
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
-import { findReturn, findSale, salesWithCode, saveReturn, waitingReturns } from './queries.ts'
+import { findReturn, findSale, saleOfPurchase, salesWithCode, saveReturn, waitingReturns } from './queries.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 
 /** Goods that came back to a till (ADR till-sales). */
@@ -43,12 +43,20 @@ export interface ReturnResult {
   waiting?: true
 }
 
+/** Where a return was recorded. */
+interface ReturnRecorded {
+  /** When an agent or the cloud stored it, ms since 1970. */
+  readonly storedMs: number
+  /** Undefined: the cloud. */
+  readonly agentId?: string
+}
+
 /** Books a return, or finds it booked. Throws if it contradicts what was sold. */
 export async function recordReturn(
   call: Call,
   store: StoreRow,
   request: TillReturn,
-  recorded: { storedMs: number },
+  recorded: ReturnRecorded,
 ): Promise<{ isNew: boolean; result: ReturnResult }> {
   const { db, nowMs } = call
   const content = returnContent(request)
@@ -82,7 +90,7 @@ export async function recordReturn(
   const result =
     purchaseId === undefined
       ? await returnTags(call, store, request, recorded)
-      : await returnOf(call, store, purchaseId, request)
+      : await returnOf(call, store, purchaseId, request, recorded.storedMs)
   await saveReturn(db, { ...row, result: JSON.stringify(result) })
   return { isNew: true, result }
 }
@@ -99,7 +107,7 @@ export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: 
 async function applyWaiting(call: Call, store: StoreRow, purchaseId: string, row: TillReturnRow): Promise<void> {
   const request = JSON.parse(row.body) as TillReturn
   try {
-    const result = await returnOf(call, store, purchaseId, request)
+    const result = await returnOf(call, store, purchaseId, request, row.stored_ms)
     await saveReturn(call.db, { ...row, result: JSON.stringify(result), due_ms: null })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -152,11 +160,17 @@ async function saleKeyOfCode({ db }: Call, store: StoreRow, code: string): Promi
   return sale.sale_key
 }
 
-async function returnOf(call: Call, store: StoreRow, purchaseId: string, request: TillReturn): Promise<ReturnResult> {
+async function returnOf(
+  call: Call,
+  store: StoreRow,
+  purchaseId: string,
+  request: TillReturn,
+  storedMs: number,
+): Promise<ReturnResult> {
   const purchase = await findPurchase(call.db, store.tenant, purchaseId)
   if (purchase?.store_id !== store.store_id)
     throw notFound('sale of this store', { path: 'purchaseId', fix: 'send the id that recordSales returned' })
-  return returnPieces(call, store, purchase, request)
+  return returnPieces(call, store, purchase, request, storedMs)
 }
 
 /** Returns goods that are named only by their tags, perhaps of several sales. */
@@ -164,7 +178,7 @@ async function returnTags(
   call: Call,
   store: StoreRow,
   request: TillReturn,
-  recorded: { storedMs: number },
+  recorded: ReturnRecorded,
 ): Promise<ReturnResult> {
   const items: ProtectedItemRow[] = []
   for (const { kind, id, isValid } of tagsOf(request)) {
@@ -176,7 +190,11 @@ async function returnTags(
   const purchaseId = first?.purchase_id ?? undefined
   const isOneSale = purchaseId !== undefined && items.every((item) => item.purchase_id === purchaseId)
   const purchase = isOneSale ? await findPurchase(call.db, store.tenant, purchaseId) : undefined
-  if (purchase) return returnPieces(call, store, purchase, request)
+  if (purchase) {
+    if (await isSoldSince(call, purchase, recorded))
+      throw precondition('sold_since', 'the goods were sold again after this return: return their last sale')
+    return returnPieces(call, store, purchase, request, recorded.storedMs)
+  }
   if (purchaseId !== undefined)
     throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
   const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
@@ -197,7 +215,7 @@ async function returnTags(
     back.items.push(
       waiting.includes(item)
         ? { tag: tagOf(item), itemStatus: 'sellable' as const }
-        : await comeBack(call, item, request),
+        : await comeBack(call, item, request, recorded.storedMs),
     )
   notifyGates(call, store.store_id)
   return { ...back, ...(waiting.length > 0 && { waiting: true as const }) }
@@ -245,9 +263,10 @@ async function comeBack(
   call: Call,
   item: ProtectedItemRow,
   request: TillReturn,
+  reportedMs: number,
 ): Promise<ReturnResult['items'][number]> {
   const from = item.item_status as ItemStatus
-  const by = { reason: request.reason ?? `return ${request.returnId}` }
+  const by = { reason: request.reason ?? `return ${request.returnId}`, reportedMs }
   let moved = from === 'returned' ? item : await moveByStaff(call, item, 'returned', by)
   if (request.resellable === true) moved = await moveByStaff(call, moved, 'sellable', by)
   return { tag: tagOf(moved), itemStatus: moved.item_status as ItemStatus }
@@ -257,14 +276,36 @@ async function comeBack(
  * Moves the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
  * for them.
  */
-export async function keepReturned(call: Call, store: StoreRow, request: TillReturn): Promise<void> {
+export async function keepReturned(
+  call: Call,
+  store: StoreRow,
+  request: TillReturn,
+  recorded: Required<ReturnRecorded>,
+): Promise<void> {
   const named = [...tagsOf(request), ...(request.lines ?? []).flatMap(tagsOf)]
   for (const { kind, id, isValid } of named) {
     const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
-    if (item?.store_id === store.store_id && (item.item_status === 'paid' || item.item_status === 'picked_up'))
-      await moveByStaff(call, item, 'returned', { reason: `return ${request.returnId}, which is not booked` })
+    if (item?.store_id !== store.store_id || (item.item_status !== 'paid' && item.item_status !== 'picked_up')) continue
+    const purchase = item.purchase_id === null ? undefined : await findPurchase(call.db, item.tenant, item.purchase_id)
+    if (purchase && (await isSoldSince(call, purchase, recorded))) continue
+    const reason = `return ${request.returnId}, which is not booked`
+    await moveByStaff(call, item, 'returned', { reason, reportedMs: recorded.storedMs })
   }
   notifyGates(call, store.store_id)
+}
+
+/** Maximum difference of the clocks in a store, ms (ADR trusted-time). */
+const CLOCKS_DIFFER_MS = 60_000
+
+/** True if an agent stored the return before this sale, so it is about an earlier sale of the goods. */
+async function isSoldSince(
+  { db }: Call,
+  purchase: PurchaseRow,
+  { storedMs, agentId }: ReturnRecorded,
+): Promise<boolean> {
+  if (agentId === undefined) return false
+  const soldMs = (await saleOfPurchase(db, purchase.purchase_id))?.stored_ms ?? purchase.completed_ms
+  return soldMs !== null && soldMs > storedMs + CLOCKS_DIFFER_MS
 }
 
 const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
@@ -279,6 +320,7 @@ async function returnPieces(
   store: StoreRow,
   purchase: PurchaseRow,
   request: TillReturn,
+  reportedMs: number,
 ): Promise<ReturnResult> {
   assertOfTill(purchase)
   if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
@@ -306,7 +348,7 @@ async function returnPieces(
   for (const item of returned) {
     const last =
       request.resellable === true
-        ? await moveByStaff(call, await readItem(call.db, item.item_id), 'sellable', { reason })
+        ? await moveByStaff(call, await readItem(call.db, item.item_id), 'sellable', { reason, reportedMs })
         : item
     items.push({ tag: tagOf(last), itemStatus: last.item_status as ItemStatus })
   }

@@ -17,6 +17,8 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
+import { newestMoves } from '../../protection/items/item-moves.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import type { Doubt } from './doubts.ts'
@@ -38,6 +40,14 @@ export interface SaleRows {
   readonly doubts: Doubt[]
 }
 
+/** Where a sale was recorded. */
+export interface Recorded {
+  /** When an agent or the cloud stored it, ms since 1970. */
+  readonly storedMs: number
+  /** The agent, and the position of the items that it knew (`Replica.position`). Undefined: the cloud. */
+  readonly agent?: { readonly agentId: string; readonly items: readonly [epoch: number, seq: number] }
+}
+
 /**
  * Makes the rows of a sale. A sale is never refused for its goods: what does not fit is a doubt, and its tag keeps its
  * status. `mayRelease` false: the sale gives no rights, and all its tags keep their status.
@@ -45,9 +55,8 @@ export interface SaleRows {
 export async function rowsOfSale(
   call: Call,
   store: StoreRow,
-  purchaseId: string,
   sale: TillSale,
-  mayRelease: boolean,
+  { purchaseId, mayRelease, recorded }: { purchaseId: string; mayRelease: boolean; recorded: Recorded },
 ): Promise<SaleRows> {
   const { db, services } = call
   const scanned = await scannedProducts(
@@ -94,11 +103,16 @@ export async function rowsOfSale(
         item,
         line: row,
       })
+      const isTwice = taken.has(item?.item_id ?? '')
       const code =
-        whyDoubtful(store, each, row, isStopped) ?? (taken.has(item?.item_id ?? '') ? 'item_already_paid' : undefined)
+        whyDoubtful(store, each, isStopped) ??
+        (isTwice ? 'item_already_paid' : undefined) ??
+        (item && (await isChanged(call, item, recorded)) ? 'item_changed' : undefined) ??
+        (isOtherProduct(item, row) ? 'sale_of_other_product' : undefined)
       if (code !== undefined)
         rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })
-      else if (item) {
+      // An agent knows no products, and its gates are silent for this tag already.
+      if (item && (code === undefined || (code === 'sale_of_other_product' && recorded.agent))) {
         taken.add(item.item_id)
         items.push(item)
       }
@@ -160,18 +174,31 @@ async function productOfTags(
 }
 
 /** Why a tag keeps its status; undefined if the sale makes it paid. */
-function whyDoubtful(
-  store: StoreRow,
-  { item }: TagOfLine,
-  line: PurchaseLineRow,
-  isStopped: boolean,
-): Doubt['code'] | undefined {
+function whyDoubtful(store: StoreRow, { item }: TagOfLine, isStopped: boolean): Doubt['code'] | undefined {
   if (item?.store_id !== store.store_id) return 'sale_tag_unknown'
   if (item.item_status === 'paid' || item.item_status === 'picked_up') return 'item_already_paid'
-  if (item.item_status !== 'sellable' || isStopped) return 'sale_of_held_item'
-  return item.product_id !== null && line.product_id !== null && item.product_id !== line.product_id
-    ? 'sale_of_other_product'
-    : undefined
+  return item.item_status !== 'sellable' || isStopped ? 'sale_of_held_item' : undefined
+}
+
+/**
+ * True if an agent sold an item before its status changed: the change is newer, and the agent did not know it. Other
+ * reports of tills to agents count from the time at which an agent stored them.
+ */
+async function isChanged(
+  { db, services }: Call,
+  item: ProtectedItemRow,
+  { agent, storedMs }: Recorded,
+): Promise<boolean> {
+  if (!agent) return false
+  const [epoch, seq] = agent.items
+  if (epoch === itemsEpoch(services) && item.item_seq <= seq) return false
+  const [last] = await newestMoves(db, item, 1)
+  return last !== undefined && (last.reported_ms ?? last.at_ms) > storedMs
+}
+
+function isOtherProduct(item: ProtectedItemRow | undefined, line: PurchaseLineRow): boolean {
+  const productId = item?.product_id ?? null
+  return productId !== null && line.product_id !== null && productId !== line.product_id
 }
 
 const NAME = 'Artikel'

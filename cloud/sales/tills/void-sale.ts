@@ -28,7 +28,7 @@ export async function voidSaleOf(
   call: Call,
   store: StoreRow,
   name: SaleName,
-  { reason, agentId, storedMs }: { reason?: string | undefined; agentId?: string; storedMs: number },
+  { reason, agentId, storedMs }: { reason?: string | undefined; agentId?: string | undefined; storedMs: number },
 ): Promise<VoidResult> {
   const key = saleKeyOf(store.store_id, name)
   const known = await findSale(call.db, key)

@@ -130,6 +130,7 @@ export const REASON_TEXTS = codes({
   scan_and_go_off: 'Scan and go is switched off. Switch it on in the settings of the store.',
   sale_conflict:
     'Another sale with other lines has this number at this till. Send the `series` (day or Z number) if numbers start again.',
+  sold_since: 'The goods were sold again after this return. Return their last sale.',
   sale_version: 'The open sale has a higher version with other lines. Send a higher `version`.',
   sold_at_a_till:
     'A till took the money of this sale. Record goods that come back with `recordReturns`, or the void with `voidSale`.',
@@ -335,6 +336,8 @@ export const EXCEPTION_TEXTS = codes({
   sale_tag_unknown: 'A till sold a tag that is not registered in this store. Register it, or check the till.',
   sale_of_held_item:
     'A till sold goods that are on hold, recalled, reserved or returned. Their tag still alarms: find them.',
+  item_changed:
+    'An agent reported a sale late, and the goods came back or moved in the cloud since. Their tag keeps its status: check the goods.',
   sale_of_other_product: 'A till sold a tag as another product. Check for swapped labels.',
   sale_product_unknown:
     'A till sold a product that the catalogue lacks. Import it, so that its labels can be released.',

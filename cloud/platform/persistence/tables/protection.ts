@@ -130,6 +130,8 @@ export interface ItemMoveRow {
   /** Reason that the caller of `updateItemStatus` sent. */
   reason: string | null
   operator_id: string | null
+  /** When an agent stored the report of a till that moved the item; null: `at_ms`. */
+  reported_ms: number | null
   /** Position of the transaction that stored the row (../positions.ts). */
   position: number
 }

@@ -42,6 +42,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
   const exceptions = async (of: string): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: of, limit: 200 })).exceptions
+  const ago = (ms: number) => shop.cloud.platform.clock.wall() - ms
   const item = async () => (await shop.newItem(shop.products[0])).epc
 
   it('counts only from an agent that the policy names', async () => {
@@ -123,6 +124,77 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
     await report(till, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('changes nothing of goods that came back since, and are on the shelf', async () => {
+    const epc = await item()
+    const late = till.row({ evidence: sold(saleOf(epc)), atMs: ago(60_000) })
+    const sale = saleOf(epc)
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [{ returnId: `back-${sale.saleId}`, saleId: sale.saleId, tillId: 'till-3', resellable: true }],
+    })
+    const before = await completed()
+    expect((await till.report([late])).body).toMatchObject({ accepted: 1 })
+    expect(await statusOf(epc)).toBe('sellable')
+    expect((await exceptions('item_changed')).some(({ detail }) => String(detail).includes(epc))).toBe(true)
+    expect((await completed()) - before).toBe(1)
+  })
+
+  it('counts although the cloud changed the item before, or the agent knew the change', async () => {
+    const [before, known] = [await item(), await item()]
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: before, itemStatus: 'exception_hold' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: before, itemStatus: 'sellable' })
+    const early = till.row({ evidence: sold(saleOf(before)) })
+    // A clock that is behind does not matter if the agent names the change.
+    const knowing = till.row({
+      evidence: { ...sold(saleOf(known)), items: [0, 1_000_000] } as TillEvidence,
+      atMs: ago(600_000),
+    })
+    expect((await till.report([early, knowing])).body).toMatchObject({ accepted: 2 })
+    expect([await statusOf(before), await statusOf(known)]).toEqual(['paid', 'paid'])
+  })
+
+  it('that sells, takes back and sells the same goods counts each time, however late it arrives', async () => {
+    const epc = await item()
+    const atMs = Math.floor(ago(0))
+    const rows = [
+      till.row({ evidence: sold(saleOf(epc)), atMs }),
+      till.row({
+        evidence: { kind: 'sale_return', return: { returnId: `b${number}`, epcs: [epc], resellable: true } },
+        atMs: atMs + 1,
+      }),
+      till.row({ evidence: sold(saleOf(epc)), atMs: atMs + 2 }),
+    ]
+    expect((await till.report(rows)).body).toMatchObject({ accepted: 3 })
+    expect(await statusOf(epc)).toBe('paid')
+    expect(await exceptions('item_changed')).toHaveLength(1)
+  })
+
+  it('of another product counts, because an agent knows no products, and is an exception', async () => {
+    const { epc } = await shop.newItem(shop.products[1])
+    await report(till, sold(saleOf(epc)))
+    expect(await statusOf(epc)).toBe('paid')
+    expect(await exceptions('sale_of_other_product')).toHaveLength(1)
+    await report(till, { kind: 'sale_return', return: { returnId: `o${number}`, epcs: [epc] } })
+    expect(await statusOf(epc)).toBe('returned')
+  })
+
+  it('stays if a return arrives that is older than it', async () => {
+    const epc = await item()
+    await report(till, sold(saleOf(epc)))
+    const atMs = ago(600_000)
+    const old = till.row({ evidence: { kind: 'sale_return', return: { returnId: `x${number}`, epcs: [epc] } }, atMs })
+    const { results } = await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [{ returnId: `y${number}`, epcs: [epc], resellable: true }],
+    })
+    expect(results[0].items[0].itemStatus).toBe('sellable')
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [saleOf(epc)] })
+    expect((await till.report([old])).body).toMatchObject({ accepted: 1 })
+    expect(await statusOf(epc)).toBe('paid')
+    expect((await exceptions('return_unclear')).some(({ detail }) => /sold again/.test(detail))).toBe(true)
   })
 
   it('makes one purchase, however often it arrives', async () => {

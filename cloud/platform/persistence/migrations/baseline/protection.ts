@@ -13,7 +13,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE item_move (
     item_id text NOT NULL, rev bigint NOT NULL, tenant text NOT NULL, store_id text NOT NULL, from_status text,
     to_status text NOT NULL, epc text, tag_uid text, tag_id text, ean text, purchase_id text, line_id text, at_ms bigint NOT NULL,
-    reason text, operator_id text, position bigint NOT NULL DEFAULT 0, PRIMARY KEY (item_id, rev))`,
+    reason text, operator_id text, reported_ms bigint, position bigint NOT NULL DEFAULT 0, PRIMARY KEY (item_id, rev))`,
   `CREATE INDEX item_move_by_store ON item_move (store_id, at_ms, item_id, rev)`,
   `CREATE INDEX item_move_by_purchase ON item_move (purchase_id) WHERE purchase_id IS NOT NULL`,
   `CREATE INDEX item_move_by_position ON item_move (store_id, position, item_id, rev)`,
