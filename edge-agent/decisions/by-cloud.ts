@@ -96,8 +96,7 @@ async function verdictOf(
   }
   const verdict = judgeByToken(parts, context, await openWithNewestKeys(parts, link, context, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
-  const all = rightClassOf(context.request.action) === 'exit' && !namesItem(context)
-  return { granted: true, grant: { ...verdict.grant, token, all, acknowledgedSeq, ...receiptOf(body), ...itemStatus } }
+  return { granted: true, grant: { ...verdict.grant, token, acknowledgedSeq, ...receiptOf(body), ...itemStatus } }
 }
 
 function isReason(value: unknown): value is DenyReason {

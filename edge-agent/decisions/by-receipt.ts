@@ -3,7 +3,7 @@ import { decideUnits, isolatedDenial } from '../../policy/decide-units.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
-import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
+import { PASS, receiptEntry, SHOPPER_PRICED, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
 import { limitAt, riskClassCeiling, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import { ITEM_STATUSES, rightClassOf, type ItemStatus, type DenyReason } from '../../policy/vocabulary.ts'
@@ -16,7 +16,7 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
-import { type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
+import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
 import type { RightsRequest } from '../peers/home-requester.ts'
 import { recalledUnits } from '../trust/revocation/recalled-units.ts'
@@ -65,6 +65,8 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const stage = trust.stage()
   const covered = opened.ok && rights !== null ? coveredUnits(opened.claims, request.identifiers) : undefined
+  // A barrier uses the receipt's own right, whatever left before. The units only tell which rules apply.
+  const isPass = usesPass(request)
   const operator = request.operatorId !== undefined
   // An operator approves a receipt at a gate once, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
@@ -82,41 +84,52 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
     limit: opened.ok ? isolatedLimit(parts, home, opened.claims, cti) : undefined,
   }
   const goods = opened.ok ? knownGoods(parts, opened.claims, request.identifiers) : UNKNOWN_GOODS
+  const pass = isPass && ledger.claims.isFree(cti, 'exit', PASS, nowMs, operator) ? [PASS] : []
+  const right = isPass && pass.length === 0 ? 'used' : 'free'
   const units = free.map((n): DecisionFacts => ({
     ...facts,
-    item: opened.ok ? unitFacts(opened.claims, n, goods, policy) : null,
-    right: 'free',
+    item: opened.ok ? unitFacts(opened.claims, n, goods, isPass, policy) : null,
+    right,
   }))
-  const [first = { ...facts, ...factsWithoutUnit(opened, covered, request.identifiers, goods, policy) }, ...others] =
-    units
+  const without = factsWithoutUnit(opened, covered, request.identifiers, goods, isPass, policy)
+  // After its last goods have left, a receipt opens no barrier.
+  const isUntagged = isPass && covered?.length === 0
+  const [first = { ...facts, ...without, ...(isUntagged && { right }) }, ...others] = units
+  const judged: [DecisionFacts, ...DecisionFacts[]] = [first, ...others]
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && home.decidesAsHome && home.isThisAgent && trust.isImporting(opened.claims.exp))
     return { granted: false, reason: 'manual_assistance_required' }
-  const { decision, allowed, unknownFacts } = decideUnits([first, ...others], policy)
+  const { decision, allowed, unknownFacts } = decideUnits(judged, policy)
   const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
   if (!decision.allowed) return { granted: false, reason: decision.reason, ...unknown, ...stoppingStatus(goods) }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }
   // Staff may open a fixture without a right of the receipt, see `openByStaff`.
-  if (free.length === 0) return { granted: false, reason: covered?.length ? 'already_redeemed' : 'item_not_paid' }
+  const candidates = isPass ? (free.length > 0 || isUntagged ? pass : []) : free.filter((_, n) => allowed.includes(n))
+  if (candidates.length === 0) return { granted: false, reason: covered?.length ? 'already_redeemed' : 'item_not_paid' }
   const grant: Grant = {
     source: 'receipt',
     nonce: cti,
-    candidates: free.filter((_, n) => allowed.includes(n)),
-    all: rights === 'exit' && !namesItem(request.identifiers),
-    count: opened.claims.units,
+    candidates,
+    all: false,
+    count: isPass ? 1 : opened.claims.units,
     exp: opened.claims.exp,
     home: { agentId: policy.home, epoch: policy.homeEpoch },
     // Staff approve what is above the limits, so this does not count as a receipt.
     ...(!home.decidesAsHome &&
       facts.limit === undefined && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
-      units.some((unit, n) => allowed.includes(n) && countsAsOverride(unit, policy)) &&
+      judged.some((unit, n) => allowed.includes(n) && countsAsOverride(unit, policy)) &&
       request.operatorId !== undefined && {
         approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour },
       }),
     ...unknown,
   }
   return { granted: true, grant }
+}
+
+/** True if the request uses the right of the receipt itself (`PASS`). */
+export function usesPass({ action, identifiers }: Pick<AuthorizeRequest, 'action' | 'identifiers'>): boolean {
+  return rightClassOf(action) === 'exit' && !namesItem(identifiers)
 }
 
 /** Facts about the receipt itself. */
@@ -218,6 +231,7 @@ function unitFacts(
   claims: ReceiptClaims,
   n: number,
   { named: known, stopped, recalled }: KnownGoods,
+  isPass: boolean,
   policy: ProtectionPolicy | undefined,
 ): ItemFacts | null {
   if (known === 'several') return null
@@ -232,11 +246,14 @@ function unitFacts(
     priceCent: known && known.status !== 'sellable' ? known.priceCent : signed.priceCent,
     priceBelowCent: riskClassCeiling(claims.riskClass),
     technology: known?.technology,
-    ...(!claims.entries && {
-      staffReason:
-        'the receipt does not tell its goods apart: they are too many, or only the shopper’s app states the price',
-    }),
+    ...staffReasonOf(claims, isPass),
   }
+}
+
+/** A barrier needs no tags, so it opens also for receipts that do not tell their goods apart. */
+function staffReasonOf({ entries, riskClass }: ReceiptClaims, isPass: boolean): Pick<ItemFacts, 'staffReason'> {
+  if (riskClass === SHOPPER_PRICED) return { staffReason: 'only the shopper’s app states the price' }
+  return entries || isPass ? {} : { staffReason: 'the receipt has too many goods to tell them apart' }
 }
 
 /**
@@ -248,6 +265,7 @@ function factsWithoutUnit(
   covered: readonly number[] | undefined,
   identifiers: ItemIdentifiers,
   goods: KnownGoods,
+  isPass: boolean,
   policy: ProtectionPolicy | undefined,
 ): Pick<DecisionFacts, 'item' | 'right'> {
   const { named } = goods
@@ -256,8 +274,9 @@ function factsWithoutUnit(
   if (covered.length === 0 && namesItem(identifiers))
     return { item: named?.recalled ? RECALLED : { status: 'sellable' }, right: 'free' }
   const [n] = covered
-  const first = opened.ok && n !== undefined ? unitFacts(opened.claims, n, goods, policy) : undefined
-  return { item: { ...first, status: named?.status ?? null, paidBy: 'purchase' }, right }
+  const first = opened.ok && n !== undefined ? unitFacts(opened.claims, n, goods, isPass, policy) : undefined
+  const untagged = opened.ok && n === undefined && { category: '', brand: '', ...staffReasonOf(opened.claims, isPass) }
+  return { item: { ...untagged, ...first, status: named?.status ?? null, paidBy: 'purchase' }, right }
 }
 
 export interface ReceiptJudgeParts extends ReceiptParts {

@@ -73,7 +73,7 @@ export interface Grant {
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]
-  /** True if one actuation uses up all rights, for example when a shopper leaves with a receipt. */
+  /** True if one actuation uses up all candidates: those that the receipt home granted. */
   all: boolean
   /** Number of units that the permission covers. */
   count: number

@@ -40,7 +40,7 @@ export interface ReceiptClaims {
   cti: Uint8Array
   /** Number of tagged units. */
   units: number
-  /** 0–3, see `riskClass`. */
+  /** 0–3 by the total (`riskClassOf`), or `SHOPPER_PRICED`. */
   riskClass: number
   policyVersion: number
   /** 4 bytes per unit to match its tag, sorted; absent above 32 units. */
@@ -73,9 +73,16 @@ interface SignedFacts {
 const CLAIM = { exp: 4, cti: 7, receipt: -65_537 } as const
 
 const ENTRY_BYTES = 4
-/** Maximum units with entries. Larger purchases need staff. */
+/** Maximum units with entries. Without them only staff release the goods, because no tag can be matched. */
 export const MAX_ENTRIES = 32
 const MAX_UNITS = 100_000
+/**
+ * Number of the receipt's own right, after those of its units: a barrier opens once for each receipt, also without
+ * tagged goods (ADR gates).
+ */
+export const PASS = MAX_UNITS
+/** Risk class of a receipt whose prices only the shopper's app states: it always needs staff. */
+export const SHOPPER_PRICED = 4
 const MAX_TEXT = 120
 const DIGEST_BYTES = 4
 /** Numbers per fact set: category, brand, price. */
@@ -164,7 +171,7 @@ export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefi
   if (!isCount(exp) || !(cti instanceof Uint8Array) || cti.length !== 16 || !Array.isArray(receipt)) return undefined
   const [store, units, riskClass, policyVersion, joined, ...factParts] = receipt as unknown[]
   if (!(store instanceof Uint8Array) || store.length !== 16) return undefined
-  if (!isCount(units, MAX_UNITS) || !isCount(riskClass, 3) || !isCount(policyVersion)) return undefined
+  if (!isCount(units, MAX_UNITS) || !isCount(riskClass, SHOPPER_PRICED) || !isCount(policyVersion)) return undefined
   const claims = { storeId: STORE_PREFIX + crockford.encode(store), exp, cti, units, riskClass, policyVersion }
   if (receipt.length === 4) return claims
   const entries = splitEntries(joined)

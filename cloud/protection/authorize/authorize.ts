@@ -14,6 +14,7 @@ import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } fro
 import { approvalFacts, approvalsOf, recordApproval, type Approvals } from './approvals.ts'
 import { loadItemTarget, type TargetUnit, type AuthorizationTarget, loadLockerTarget } from './authorization-target.ts'
 import { overrideLease } from './override-lease.ts'
+import { rightName } from '../rights/rights.ts'
 import { loadPurchaseTarget } from './purchase-target.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { itemHash, signAuthorization, type AuthorizationClaims } from '../../../policy/documents/authorization.ts'
@@ -314,7 +315,8 @@ async function leaseUnits(
     ...(item && { item }),
     itemId: target.item?.item_id ?? null,
     purchaseId: target.purchase?.purchase_id ?? null,
-    units: leasedUnits.flatMap(({ right }) => right ?? []),
+    // The goods of a receipt share its pass.
+    units: [...new Map(leasedUnits.flatMap(({ right }) => (right ? [[rightName(right.key), right]] : []))).values()],
     riskClass: riskClassOf(target.purchase?.value_cent ?? target.units[0].facts.item?.priceCent ?? 0),
     eventId: eventIds.decided,
     operatorId: context.operatorId,

@@ -10,7 +10,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
-import { rightName, rightsOfPurchase, triesOf } from '../rights/rights.ts'
+import { findRight, passOf, rightName, rightsOfPurchase, triesOf, viewRight } from '../rights/rights.ts'
 import { rightsOf, type UnitQuery } from './resolve-unit.ts'
 import { factsOfItem, isPaid, itemsBoundTo, lineFacts, mightRead, productsOfItems, shopperPrice } from './item-facts.ts'
 import { applyOverride } from './override-lease.ts'
@@ -22,9 +22,12 @@ export async function loadPurchaseTarget(call: Call, request: AuthorizationReque
   const { context, action, purchase } = request
   const { device } = context
   const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
-  const [first, ...others] = isHere
-    ? await loadOpenUnits(call, request, purchase, device, rightClassOf(action) as RightClass)
-    : []
+  const rights = rightClassOf(action) as RightClass
+  const [first, ...others] = !isHere
+    ? []
+    : rights === 'exit'
+      ? await loadPass(call, request, purchase, device.row)
+      : await loadOpenUnits(call, request, purchase, device, rights)
   return {
     units: first ? [first, ...others] : [await closedPurchaseUnit(call, request)],
     isKnown: isHere,
@@ -86,6 +89,50 @@ async function loadOpenUnits(
     units.push({ facts, lease, right: usesRight ? { key: unit.key, tries: unit.tries } : undefined })
   }
   return units
+}
+
+/**
+ * Loads the right of a receipt to open a barrier. The goods that have not left tell which rules apply; without tagged
+ * goods, the rules for goods without category.
+ */
+async function loadPass(
+  call: Call,
+  request: AuthorizationRequest,
+  purchase: PurchaseRow,
+  device: DeviceRow,
+): Promise<TargetUnit[]> {
+  const { context, action } = request
+  const { db, nowMs } = call
+  const { pastMs } = context
+  const query = { db, nowMs, pastMs, agentId: device.agent_id }
+  const key = passOf(purchase.purchase_id)
+  const row = await findRight(db, key)
+  const [right = viewRight(row, nowMs)] = await rightsOf(query, [{ key, row }])
+  const lease = applyOverride(call, context, await viewLease(call, right, device, action, isPurchaseWide))
+  const open = await openUnits(query, purchase, 'exit')
+  const hasUnits = open.length > 0 || (await readUnits(db, purchase.purchase_id)).length > 0
+  if (hasUnits && open.length === 0) return []
+  const factsOf = await loadFacts(call, purchase, open, undefined, pastMs)
+  const untagged: ItemFacts = {
+    status: isPaid(purchase) ? 'paid' : 'sellable',
+    category: '',
+    brand: '',
+    ...shopperPrice(purchase),
+  }
+  const staffReason = right.state !== 'used' && right.staffReason !== undefined && { staffReason: right.staffReason }
+  const pass = lease.right === 'used' ? undefined : { key, tries: triesOf(row) }
+  // Many goods are alike, so a large purchase needs few decisions (`decideUnits`).
+  const alike = new Map<string, TargetUnit>()
+  for (const item of hasUnits ? open.map(factsOf) : [untagged]) {
+    const facts = {
+      ...requestFacts(request),
+      item: item && { ...item, ...staffReason },
+      identifiedBy: [],
+      right: lease.right,
+    }
+    alike.set(JSON.stringify(item), { facts, lease, right: pass })
+  }
+  return [...alike.values()]
 }
 
 /** Placeholder unit for a purchase that is unknown in this store or has no open unit. */

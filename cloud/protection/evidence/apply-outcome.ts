@@ -62,7 +62,16 @@ export async function raiseCancelledAfterRelease(
  * or they were recalled. An agent that was offline may not have known it.
  */
 async function wasStopped(scope: EvidenceScope, key: UnitKey, atMs: number): Promise<boolean> {
-  return (await hadStoppedStatus(scope, key, atMs)) || (await wasRecalled(scope, key, atMs))
+  for (const each of await goodsOf(scope, key))
+    if ((await hadStoppedStatus(scope, each, atMs)) || (await wasRecalled(scope, each, atMs))) return true
+  return false
+}
+
+/** The units that leave with this right: all of a receipt that opened a barrier. */
+async function goodsOf({ facts }: EvidenceScope, key: UnitKey): Promise<UnitKey[]> {
+  if (key.lineId !== key.purchaseId) return [key]
+  const units = await facts.unitsOf(key.purchaseId)
+  return units.map((unit) => ({ ...key, lineId: unit.line_id, unitNo: unit.unit_no }))
 }
 
 async function wasRecalled({ db, facts, tenant }: EvidenceScope, key: UnitKey, atMs: number): Promise<boolean> {

@@ -8,7 +8,9 @@ import { allRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findDevice } from '../store-facts/device-queries.ts'
+import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { findHomeIn } from '../receipt-home/home-move.ts'
+import { passOf } from '../rights/rights.ts'
 
 export type ReceiptPurchase = Pick<
   PurchaseRow,
@@ -54,6 +56,12 @@ const agentsWith = prepared((db, p: { storeId: string }) =>
 const storeWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store').select(['workflow_type', 'protection_technology']).where('store_id', '=', p.storeId),
 )
+
+/** The receipt itself. */
+function passUnit(purchaseId: string): FactUnit {
+  const { lineId, unitNo } = passOf(purchaseId)
+  return { purchase_id: purchaseId, line_id: lineId, unit_no: unitNo, receipt_index: PASS, item_id: null }
+}
 
 /** Agent that reports, or null for a device without an agent. */
 interface Reporter {
@@ -111,7 +119,7 @@ export class EvidenceFacts {
     return this.#purchases.get(cti)
   }
 
-  /** Tagged units of a purchase, with their numbers on the receipt. */
+  /** Tagged units of a purchase, and the receipt itself as the unit `passOf`, with their numbers on the receipt. */
   async unitsOf(purchaseId: string): Promise<readonly FactUnit[]> {
     await this.#readUnits([purchaseId])
     return this.#units.get(purchaseId) ?? []
@@ -186,7 +194,7 @@ export class EvidenceFacts {
   async #readUnits(purchaseIds: Iterable<string>): Promise<void> {
     const missing = [...purchaseIds].filter((id) => !this.#units.has(id))
     for (const id of missing) this.#units.set(id, [])
-    const rows = await unitsWith(this.#db, missing)
+    const rows: FactUnit[] = [...(await unitsWith(this.#db, missing)), ...missing.map(passUnit)]
     for (const row of rows) {
       this.#units.get(row.purchase_id)?.push(row)
       this.#unitsByKey.set(`${row.line_id}/${row.unit_no}`, row)

@@ -1,3 +1,4 @@
+import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import { runJobStep } from '../../platform/operations/job-step.ts'
@@ -120,7 +121,10 @@ interface Selection {
   units?: readonly PurchaseUnitRow[]
 }
 
-/** Entries for these units of a purchase: one for those that a recall stops, one for the others. */
+/**
+ * Entries for these units of a purchase: one for those that a recall stops, one for the others. A receipt all of whose
+ * goods are stopped opens no barrier, also at an agent that asks the receipt home.
+ */
 async function entriesOf(
   { db }: DenyCall,
   purchase: PurchaseRow,
@@ -135,15 +139,18 @@ async function entriesOf(
   const lines = new Map((await readLines(db, purchaseId)).map((line) => [line.line_id, line]))
   const isNamedByPolicy = (recall: Recall) => stopsWholeProduct(recall) && tellsUnitsApart(purchase, units.length)
   const [stopped, others]: [number[], number[]] = [[], []]
+  let isOpen = false
   for (const { line_id, item_id, receipt_index } of units) {
     const line = lines.get(line_id)
     if (!line || receipt_index === null) continue
     const unit: SoldUnit = { storeId, line, item: items.get(item_id ?? '') }
-    if (!concerns(unit)) continue
     const recalls = recallsFor(eanOf(unit)).filter((recall) => !isNamedByPolicy(recall))
-    const numbers = isRecalled(recalls, unit) ? stopped : others
-    numbers.push(receipt_index)
+    const isStopped = isRecalled(recalls, unit)
+    isOpen ||= !isStopped
+    if (concerns(unit)) (isStopped ? stopped : others).push(receipt_index)
   }
+  const ofPass = isOpen ? others : stopped
+  if (ofPass.length > 0) ofPass.push(PASS)
   if (cti === null || exp === null) return []
   const entry = { kind: 'recall', cti, until: exp + GUARD_SECONDS } as const
   return [

@@ -6,7 +6,9 @@ import type { Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { deny } from '../rights/deny-list.ts'
+import { isPass } from '../rights/rights.ts'
 
 /**
  * Denies every used right of a store's valid receipts, for a move of its receipt home (home-move.ts). There may be tens
@@ -107,10 +109,10 @@ const countRights = preparedForMany((db, purchaseIds) =>
 const rightsToDeny = preparedForMany((db, purchaseIds) =>
   db
     .selectFrom('unit_right')
-    .innerJoin('purchase_unit as u', (join) =>
+    .leftJoin('purchase_unit as u', (join) =>
       join.onRef('u.line_id', '=', 'unit_right.line_id').onRef('u.unit_no', '=', 'unit_right.unit_no'),
     )
-    .select(['unit_right.purchase_id', 'unit_right.right_class', 'u.receipt_index'])
+    .select(['unit_right.purchase_id', 'unit_right.line_id', 'unit_right.right_class', 'u.receipt_index'])
     .where('unit_right.purchase_id', 'in', purchaseIds)
     .where(TO_DENY)
     .orderBy('u.receipt_index'),
@@ -127,7 +129,7 @@ async function denyRightsOf(call: JobCall, storeId: string, receipts: readonly R
   for (const rights of groups.values()) {
     const [first] = rights
     const receipt = receiptOf.get(first?.purchase_id ?? '')
-    const ordinals = rights.flatMap(({ receipt_index }) => receipt_index ?? [])
+    const ordinals = rights.flatMap((right) => (isPass(right) ? PASS : (right.receipt_index ?? [])))
     if (!first || !receipt?.cti || !receipt.receipt_exp || ordinals.length === 0) continue
     const { cti, receipt_exp: exp } = receipt
     entries.push({

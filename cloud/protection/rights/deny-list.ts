@@ -1,5 +1,7 @@
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
+import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
+import { passOf } from './rights.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
@@ -84,7 +86,7 @@ export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<nu
   ])
 }
 
-/** Numbers of units on the receipt of their purchase. */
+/** Numbers of rights on the receipt of their purchase: of units, or of the receipt itself. */
 export async function receiptOrdinals(
   db: Db,
   purchaseId: string,
@@ -96,6 +98,8 @@ export async function receiptOrdinals(
     .where('purchase_id', '=', purchaseId)
     .execute()
   const indexes = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row.receipt_index]))
+  const pass = passOf(purchaseId)
+  indexes.set(`${pass.lineId}/${pass.unitNo}`, PASS)
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
 

@@ -28,6 +28,16 @@ export interface UnitKey {
   purchaseId: string
 }
 
+/** Key of a receipt's own right (`PASS`): a barrier opens once for each receipt. */
+export function passOf(purchaseId: string): UnitKey & { rightClass: 'exit' } {
+  return { lineId: purchaseId, unitNo: 0, rightClass: 'exit', purchaseId }
+}
+
+/** True if this is the receipt's own right, and not that of a unit. */
+export function isPass({ line_id, purchase_id }: Pick<UnitRightRow, 'line_id' | 'purchase_id'>): boolean {
+  return line_id === purchase_id
+}
+
 /** Number of failed attempts after which only staff may continue (ADR releases). */
 const TRIES_BEFORE_STAFF = 2
 

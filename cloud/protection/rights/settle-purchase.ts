@@ -4,7 +4,7 @@ import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { UnitRightRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { mergeRedemptions, type UnitRedemption } from '../../../policy/authorization-state.ts'
-import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
+import { isPass, LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
 
 /** Unit of a redemption; undefined if it used no right. */
@@ -89,7 +89,7 @@ const unitsOf = preparedForMany((db, ids) =>
 const usedOf = preparedForMany((db, ids) =>
   db
     .selectFrom('unit_right')
-    .select(['purchase_id', 'right_class', 'outcome', 'returned_by'])
+    .select(['purchase_id', 'line_id', 'right_class', 'outcome', 'returned_by'])
     .where('purchase_id', 'in', ids)
     .where('state', '=', 'used'),
 )
@@ -108,7 +108,7 @@ const writeUnloaded = preparedForMany((db, ids) =>
 
 /**
  * Updates purchases after releases and exits. Sets the tag status `deactivated` after all releases, and the purchase
- * status `UNLOADED` after all exits.
+ * status `UNLOADED` after all exits, or after its receipt opened a barrier.
  */
 export async function settlePurchases(
   { db, emit }: { db: Db; emit: Call['emit'] },
@@ -117,7 +117,14 @@ export async function settlePurchases(
   const purchases = await purchasesOf(db, purchaseIds)
   if (purchases.length === 0) return
   const units = groupBy(await unitsOf(db, purchaseIds), (unit) => unit.purchase_id)
-  const used = groupBy(await usedOf(db, purchaseIds), (right) => right.purchase_id)
+  const rights = await usedOf(db, purchaseIds)
+  const used = groupBy(
+    rights.filter((right) => !isPass(right)),
+    (right) => right.purchase_id,
+  )
+  const passed = new Set(
+    rights.flatMap((right) => (isPass(right) && right.outcome === 'confirmed' ? right.purchase_id : [])),
+  )
   const countOf = (purchaseId: string) => units.get(purchaseId)?.length ?? 0
   const areAllOf = (purchaseId: string, rightClass: RightClass) =>
     areAll(used.get(purchaseId) ?? [], rightClass, countOf(purchaseId))
@@ -134,7 +141,8 @@ export async function settlePurchases(
     })
   }
   const unloaded = purchases.filter(
-    (p) => p.status === 'SUCCESS' && countOf(p.purchase_id) > 0 && areAllOf(p.purchase_id, 'exit'),
+    ({ purchase_id: id, status }) =>
+      status === 'SUCCESS' && (passed.has(id) || (countOf(id) > 0 && areAllOf(id, 'exit'))),
   )
   await writeUnloaded(
     db,

@@ -12,7 +12,7 @@ import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequen
 import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { boundItemsOf, recordCancelledUnits, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isItemOf } from '../../protection/leases/return-units.ts'
-import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
+import { allRightsOf, passOf, rightName } from '../../protection/rights/rights.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { releaseStock } from '../../shop/stock/reserve.ts'
 import { isTest } from '../../shop/purchases/present.ts'
@@ -142,7 +142,9 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const changes = cancelled.map(({ item, status }) => ({ item, change: { item_status: status } }))
   await updateStatuses(db, changes, nowMs)
   await recordCancelledUnits(db, cancelled)
-  if (released === 0) return
+  const pass = rights.get(rightName(passOf(purchase.purchase_id)))
+  const hasLeft = pass?.state === 'used' && pass.returned_by === null
+  if (released === 0 && !hasLeft) return
   await raiseException(
     { db, tenant: purchase.tenant, platform: services.platform, nowMs },
     {
@@ -150,7 +152,10 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
       kind: purchase.till === null ? 'cancelled_after_release' : 'released_then_voided',
       subject: purchase.purchase_id,
       purchaseId: purchase.purchase_id,
-      detail: `the purchase was cancelled after ${released} of its units had been released`,
+      detail:
+        released > 0
+          ? `the purchase was cancelled after ${released} of its units had been released`
+          : 'the purchase was cancelled after its receipt had opened a barrier',
     },
   )
 }

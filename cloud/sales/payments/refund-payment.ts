@@ -8,8 +8,15 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
-import { paidByLine, amountsOfPieces, piecesOf, toReturnedLines, type Pieces } from '../../shop/purchases/line-value.ts'
-import { purchaseOfCaller, purchaseIdOf, boundItemsOf, readUnits } from '../../shop/purchases/queries.ts'
+import {
+  isCoupon,
+  paidByLine,
+  amountsOfPieces,
+  piecesOf,
+  toReturnedLines,
+  type Pieces,
+} from '../../shop/purchases/line-value.ts'
+import { purchaseOfCaller, purchaseIdOf, boundItemsOf, readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { toPurchase, type WholePurchase } from '../../shop/purchases/present.ts'
 import { Identifiers, Purchase, QUANTITY_LIMIT, ReturnedLine } from '../../shop/purchases/schema.ts'
 import { findRefund, runnerOf } from './queries.ts'
@@ -34,6 +41,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
+import { passOf } from '../../protection/rights/rights.ts'
 
 /** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). Returns these items. */
 export async function returnItems(
@@ -48,7 +56,9 @@ export async function returnItems(
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) =>
     named.has(`${unit.line_id}/${unit.unit_no}`),
   )
-  await returnUnits(call, purchase, units, refundId)
+  const pass = passOf(purchase.purchase_id)
+  const gone = (await areAllBack(call, purchase)) ? [{ line_id: pass.lineId, unit_no: pass.unitNo }] : []
+  await returnUnits(call, purchase, [...units, ...gone], refundId)
   const items = await readItems(db, boundItemsOf(units))
   for (const unit of units) {
     const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
@@ -63,6 +73,13 @@ export async function returnItems(
   )
   notifyGates(call, purchase.store_id)
   return returned.flatMap((item) => changed.get(item.item_id) ?? [])
+}
+
+/** True if all goods of a purchase came back: its receipt opens no barrier any more. */
+async function areAllBack({ db }: Call, { purchase_id: purchaseId }: PurchaseRow): Promise<boolean> {
+  const gone = returnedPieces(await refundsOf(db, purchaseId))
+  const lines = await readLines(db, purchaseId)
+  return lines.every((line) => isCoupon(line) || (gone.get(line.line_id)?.quantity ?? 0) >= line.quantity)
 }
 
 const LINES_LIMIT = 500
@@ -414,11 +431,11 @@ async function nameGoods(
   if (refund.kind === 'whole' || refund.kind === 'late' || refund.lines !== null || !countsAgainstTotal(refund))
     throw precondition('already_refunded', 'this refund failed, or its goods are known', { allowedNext: [] })
   const pieces = await choosePieces(call, whole, returnedPieces(refunds), wanted)
-  await returnItems(call, purchase, pieces, refund.refund_id)
   const isBooked = refund.counted !== null
   if (isBooked) await unbookRefund(call, purchase, refund)
   const named = await updateRefund(call.db, refund, { lines: JSON.stringify(pieces), counted: null })
   assert(named, `refund ${refund.refund_id} changed meanwhile`)
+  await returnItems(call, purchase, pieces, refund.refund_id)
   if (isBooked) await bookRefund(call, purchase, named)
   return named
 }

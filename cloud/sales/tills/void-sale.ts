@@ -3,7 +3,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
 import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
-import { allRightsOf } from '../../protection/rights/rights.ts'
+import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
 import { findSale, saveSale } from './queries.ts'
 
@@ -75,7 +75,7 @@ export async function voidRecorded(
 async function releasedUnits({ db }: Call, purchaseId: string): Promise<ReleasedUnit[]> {
   const rights = await allRightsOf(db, purchaseId)
   const lines = new Map((await readLines(db, purchaseId)).map((line) => [line.line_id, line.till_line ?? line.line_id]))
-  const used = [...rights.values()].filter((row) => row.state === 'used' && row.returned_by === null)
+  const used = [...rights.values()].filter((row) => row.state === 'used' && row.returned_by === null && !isPass(row))
   const units = new Map(
     used.map((row) => {
       const unit = { lineId: lines.get(row.line_id) ?? row.line_id, unit: row.unit_no }

@@ -1,6 +1,12 @@
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { firstIdentifier } from '../../../policy/item-identifiers.ts'
-import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../../policy/receipts/receipt-claims.ts'
+import {
+  MAX_ENTRIES,
+  receiptEntry,
+  receiptIdentity,
+  SHOPPER_PRICED,
+  type UnitFacts,
+} from '../../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE, signReceiptForQr } from '../../../policy/receipts/receipt-token.ts'
 import { saleIdentity, type SaleName } from '../../../policy/till-sale.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
@@ -56,7 +62,7 @@ export function makeReceipt(
       exp,
       cti,
       units: units.length,
-      riskClass: riskClassOf(purchase.value_cent),
+      riskClass: purchase.price_origin === 'shopper' ? SHOPPER_PRICED : riskClassOf(purchase.value_cent),
       policyVersion: store.document_version,
       ...(tellsUnitsApart(purchase, units.length) && {
         entries: sorted.map((e) => e.entry),

@@ -41,7 +41,7 @@ interface OpenedGate {
 
 /**
  *   request ─┬─ receipt that opened the gate within 20 s ─▶ repeat the signals
- *            ├─ other receipt ─▶ authorize each unit with a nearby tag, then the other units
+ *            ├─ other receipt ─▶ authorize the receipt, then each unit with a nearby tag without a command
  *            └─ anything else ─▶ authorize
  *
  * Handles requests at gates and drives lights and siren. gates.ts handles the tags that readers report.
@@ -115,47 +115,29 @@ export class GateRequests {
     return answer
   }
 
-  /** Authorizes each unit with a nearby tag separately, then all other units together. The gate opens once. */
+  /** Opens the gate with the receipt, and lets its goods pass. Uses the rights of those whose tags are near. */
   async #leaveWithReceipt(request: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
     const { gates, authorize } = this.#parts
     const { deviceId } = request
-    const { first, authorized } = await this.#leaveOneByOne(request, gates.nearbyTagsOf(deviceId, claims, unused))
-    const isRestDue = first === undefined || (first.outcome === 'confirmed' && authorized.length < unused.length)
-    const rest = isRestDue ? await authorize({ ...request, isAlreadyOpen: first !== undefined }) : undefined
-    const answer = first ?? rest
-    if (!answer) throw new Error('a receipt without an answer')
+    const nearby = gates.nearbyTagsOf(deviceId, claims, unused)
+    const answer = await authorize(request)
+    if (!answer.authorized) return answer
     const recalled = recalledUnits(this.#parts, claims)
-    const left =
-      rest?.authorized === true ? unused.filter((n) => !recalled.has(n)) : authorized.map(({ entry }) => entry)
-    if (answer.authorized) gates.onReceipt(deviceId, claims, left, authorized)
-    if (first === undefined) return answer
-    const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'
-    return {
-      ...answer,
-      itemCount: claims.units,
-      remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - authorized.length : 0,
-    }
+    const left = unused.filter((n) => !recalled.has(n))
+    gates.onReceipt(deviceId, claims, left, nearby)
+    if (answer.outcome === 'confirmed') await this.#useNearby(request, nearby)
+    return answer
   }
 
-  /** `first`: the answer that opened the gate. `authorized`: the authorized tags with their entries. */
-  async #leaveOneByOne(
-    request: AuthorizeRequest,
-    nearby: readonly TagEntry[],
-  ): Promise<{ first: AuthorizeAnswer | undefined; authorized: TagEntry[] }> {
+  /** Uses the exit rights of goods that are leaving through the open gate. */
+  async #useNearby(request: AuthorizeRequest, nearby: readonly TagEntry[]): Promise<void> {
     const { platform, authorize } = this.#parts
     const beganMs = platform.clock.elapsed()
-    const authorized: TagEntry[] = []
-    let first: AuthorizeAnswer | undefined
-    for (const { tag, entry } of nearby) {
-      // The shopper waits. If the loop takes too long, it ends, and the caller authorizes all remaining units together.
-      if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
-      const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
-      if (!answer.authorized) continue
-      first ??= answer
-      authorized.push({ tag, entry })
-      if (answer.outcome !== 'confirmed') break
+    for (const { tag } of nearby) {
+      // The shopper waits for the lights. A tag that has left uses its right later (decisions/claim-exit.ts).
+      if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) return
+      await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: true })
     }
-    return { first, authorized }
   }
 
   /**

@@ -517,7 +517,7 @@ onEveryDatabase('a recall', (kind) => {
     const units = async () =>
       (await database.reads.selectFrom('deny_entry').select('body').where('store_id', '=', shop.storeId).execute())
         .map(({ body }) => JSON.parse(body))
-        .filter(({ kind, ended, ordinals }) => kind === 'recall' && !ended && ordinals.length === 900).length
+        .filter(({ kind, ended, ordinals }) => kind === 'recall' && !ended && ordinals.length === 901).length
     await during({ lot: 'L-M' }, async () => {
       expect(await units()).toBe(3)
       await publishRecalledReceipts(database, services)

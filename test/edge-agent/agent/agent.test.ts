@@ -45,7 +45,7 @@ describe('an agent at a station', () => {
     expect(store.pulses('station')).toBe(3)
   })
 
-  it('answers that a receipt without tagged goods has nothing to release, online and offline', async () => {
+  it('releases nothing by a receipt without tagged goods, but opens the barrier with it once, online and offline', async () => {
     store = await openStore()
     const untagged = { ean: '4044713104064' }
     const [first, second] = [
@@ -54,10 +54,14 @@ describe('an agent at a station', () => {
     ]
     const nothing = { authorized: false, reason: 'no_tagged_goods' }
     expect(await release(first.receipt)).toMatchObject({ ...nothing, offline: false })
-    expect(await leave({ receipt: first.receipt })).toMatchObject({ ...nothing, offline: false })
+    expect(await leave({ receipt: first.receipt })).toMatchObject({ authorized: true, itemCount: 1, offline: false })
+    const used = { authorized: false, reason: 'already_redeemed' }
+    expect(await leave({ receipt: first.receipt })).toMatchObject({ ...used, offline: false })
     await offline()
     expect(await release(second.receipt)).toMatchObject({ ...nothing, offline: true })
-    expect(await leave({ receipt: second.receipt })).toMatchObject({ ...nothing, offline: true })
+    expect(await leave({ receipt: second.receipt })).toMatchObject({ authorized: true, itemCount: 1, offline: true })
+    expect(await leave({ receipt: second.receipt })).toMatchObject({ ...used, offline: true })
+    expect(await leave({ receipt: first.receipt })).toMatchObject({ ...used, offline: true })
   })
 
   it('reads receipts from its scanner despite garbage and partial lines', async () => {

@@ -25,7 +25,7 @@ it('two offline agents redeem one receipt once, in either order and at the same 
     authorized: true,
     offline: true,
     outcome: 'confirmed',
-    itemCount: 2,
+    itemCount: 1,
   })
   expect(await leave(s.home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   expect(await leave(s.other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
@@ -100,7 +100,7 @@ it('a receipt opens cabinets of two offline agents once for each unit', async ()
   expect(all.filter(({ authorized }) => authorized)).toHaveLength(2)
   expect(first.moved + second.moved).toBe(4)
   // The right to leave is still free.
-  expect(await leave(s.home, bought.text)).toMatchObject({ authorized: true, itemCount: 2 })
+  expect(await leave(s.home, bought.text)).toMatchObject({ authorized: true, itemCount: 1 })
   s.isUp = true
   for (const node of s.nodes)
     await until('an empty outbox', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0)

@@ -7,7 +7,9 @@ import { iso } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import { distrustHome } from '../../devices/move-device.ts'
+import { PASS } from '../../../../policy/receipts/receipt-claims.ts'
 import { deny } from '../../rights/deny-list.ts'
+import { isPass } from '../../rights/rights.ts'
 import { raiseException } from '../../records/exceptions.ts'
 import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
 import { knownHash } from '../journal/ingest.ts'
@@ -218,20 +220,23 @@ async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
   const used = await call.db
     .selectFrom('unit_right')
     .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')
-    .innerJoin('purchase_unit', (join) =>
+    .leftJoin('purchase_unit', (join) =>
       join
         .onRef('purchase_unit.line_id', '=', 'unit_right.line_id')
         .onRef('purchase_unit.unit_no', '=', 'unit_right.unit_no'),
     )
     .select(['purchase.cti', 'purchase.receipt_exp', 'unit_right.right_class', 'purchase_unit.receipt_index'])
+    .select(['unit_right.line_id', 'unit_right.purchase_id'])
     .where('purchase.store_id', '=', store_id)
     .where('purchase.receipt_exp', '>', Math.floor(call.nowMs / 1_000))
     .where('unit_right.state', '=', 'used')
     .limit(RIGHTS_LIMIT)
     .execute()
   const entries = new Map<string, DenyEntry & { kind: 'right' }>()
-  for (const { cti, receipt_exp, right_class, receipt_index } of used) {
-    if (cti === null || receipt_exp === null || receipt_index === null) continue
+  for (const row of used) {
+    const { cti, receipt_exp, right_class } = row
+    const ordinal = isPass(row) ? PASS : row.receipt_index
+    if (cti === null || receipt_exp === null || ordinal === null) continue
     const key = `${cti} ${right_class}`
     const entry = entries.get(key) ?? {
       kind: 'right',
@@ -240,7 +245,7 @@ async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
       ordinals: [],
       until: receipt_exp + GUARD_SECONDS,
     }
-    entry.ordinals.push(receipt_index)
+    entry.ordinals.push(ordinal)
     entries.set(key, entry)
   }
   const all = [...entries.values()]

@@ -128,9 +128,9 @@ onEveryDatabase('payments', (kind) => {
       (await database.reads.selectFrom('deny_entry').select('body').where('store_id', '=', storeId).execute())
         .map(({ body }) => JSON.parse(body))
         .filter((entry) => entry.kind === 'recall' && entry.cti === cti)
-    expect(await entries()).toEqual([{ kind: 'recall', cti, ordinals: [0], until: expect.any(Number) }])
+    expect(await entries()).toEqual([{ kind: 'recall', cti, ordinals: [0, 100_000], until: expect.any(Number) }])
     await store.ok('endRecall', { recallId })
-    expect(await entries()).toMatchObject([{ ordinals: [0] }, { ordinals: [0], ended: true }])
+    expect(await entries()).toMatchObject([{ ordinals: [0, 100_000] }, { ordinals: [0, 100_000], ended: true }])
     await store.ok('updateStore', { storeId, securityTagMode: 'none' })
   })
 

@@ -289,71 +289,66 @@ describe('a gate with a reader, through the whole agent', () => {
   it.each([
     ['online', true],
     ['offline', false],
-  ] as const)(
-    'claims each unit with a nearby tag on its own, the others with the receipt, and opens once: %s',
-    async (_name, isOnline) => {
-      await open()
-      const { reads } = store.shop.cloud.db.database
-      const rows = await reads
-        .selectFrom('protected_item')
-        .select('epc')
-        .where('store_id', '=', store.shop.storeId)
-        .where('ean', '=', product().ean)
-        .where('item_status', '=', 'sellable')
-        .limit(3)
-        .execute()
-      const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
-      const named = await newItem()
-      // Offline, the prices of single units are unknown, so the test removes the price limit.
-      const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
-      await store.drive(
-        store.shop.ok('updateProtectionPolicy', {
-          storeId: store.shop.storeId,
-          policy: { ...policy, requiresManualOverrideAboveValue: null },
-        }),
-      )
-      await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
-      const { purchase, receipt } = await store.buy([
-        { ean: product().ean, quantity: 1, epcs: [named] },
-        { ean: product().ean, quantity: 2 },
-      ])
-      await store.until('the payment', () => store.agent.items.find('epc', named)?.status === 'paid')
-      if (!isOnline) {
-        store.network(false)
-        await store.until('offline', () => !store.agent.link.isOnline)
-      }
-      for (const epc of [named, mine]) see(epc, 1)
-      await store.world.advance(100)
-      const leave = () =>
-        store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
-      expect(await leave()).toMatchObject({
-        authorized: true,
-        itemCount: 3,
-        remaining: 0,
-        outcome: 'confirmed',
-        offline: !isOnline,
-      })
-      for (const epc of [named, mine, late]) await carryOut(epc)
-      expect([store.pulses('gate'), isOn(1)]).toEqual([1, false])
-      await carryOut(more)
-      expect(isOn(1)).toBe(true)
-      store.network(true)
-      await store.until('online', () => store.agent.link.isOnline)
-      expect(await leave()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-      await store.world.advance(40_000)
-      const events = await storedEvents()
-      const exits = events.filter(
-        (e) => e.type === 'protection.action.completed' && e.replayProtectedNonce !== undefined,
-      )
-      expect(exits.map((e) => String(e.epc)).toSorted()).toEqual([named, mine, 'undefined'].toSorted())
-      expect(events.filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
-      expect(
-        (await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status,
-      ).toBe('UNLOADED')
-      const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
-      expect((exceptions as Json[]).map((e) => e.reason ?? e.kind).filter((kind) => kind !== 'gate_alarm')).toEqual([])
-    },
-  )
+  ] as const)('opens once with the receipt, and claims each unit with a nearby tag: %s', async (_name, isOnline) => {
+    await open()
+    const { reads } = store.shop.cloud.db.database
+    const rows = await reads
+      .selectFrom('protected_item')
+      .select('epc')
+      .where('store_id', '=', store.shop.storeId)
+      .where('ean', '=', product().ean)
+      .where('item_status', '=', 'sellable')
+      .limit(3)
+      .execute()
+    const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+    const named = await newItem()
+    // Offline, the prices of single units are unknown, so the test removes the price limit.
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+    await store.drive(
+      store.shop.ok('updateProtectionPolicy', {
+        storeId: store.shop.storeId,
+        policy: { ...policy, requiresManualOverrideAboveValue: null },
+      }),
+    )
+    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+    const { purchase, receipt } = await store.buy([
+      { ean: product().ean, quantity: 1, epcs: [named] },
+      { ean: product().ean, quantity: 2 },
+    ])
+    await store.until('the payment', () => store.agent.items.find('epc', named)?.status === 'paid')
+    if (!isOnline) {
+      store.network(false)
+      await store.until('offline', () => !store.agent.link.isOnline)
+    }
+    for (const epc of [named, mine]) see(epc, 1)
+    await store.world.advance(100)
+    const leave = () =>
+      store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    expect(await leave()).toMatchObject({
+      authorized: true,
+      itemCount: 1,
+      remaining: 0,
+      outcome: 'confirmed',
+      offline: !isOnline,
+    })
+    for (const epc of [named, mine, late]) await carryOut(epc)
+    expect([store.pulses('gate'), isOn(1)]).toEqual([1, false])
+    await carryOut(more)
+    expect(isOn(1)).toBe(true)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect(await leave()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await store.world.advance(40_000)
+    const events = await storedEvents()
+    const exits = events.filter((e) => e.type === 'protection.action.completed' && e.replayProtectedNonce !== undefined)
+    expect(exits.map((e) => String(e.epc)).toSorted()).toEqual([named, mine, 'undefined'].toSorted())
+    expect(events.filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe(
+      'UNLOADED',
+    )
+    const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+    expect((exceptions as Json[]).map((e) => e.reason ?? e.kind).filter((kind) => kind !== 'gate_alarm')).toEqual([])
+  })
 
   it('makes a purchase UNLOADED after its last tag is gone, with one claim and one event for each unit', async () => {
     await open()
