@@ -99,6 +99,8 @@ export const SaleLine = z
   })
 export type SaleLine = z.output<typeof SaleLine>
 
+const RECEIPT_CODE = /^[\x21-\x7e]{8,128}$/
+
 const STATES = ['open', 'paid', 'void'] as const
 export type SaleState = (typeof STATES)[number]
 
@@ -115,7 +117,7 @@ export const SaleFields = {
     .describe('Time at the till, for people. Deadlines count from recording.'),
   totalCent: z.int().min(-PRICE_LIMIT).max(PRICE_LIMIT).optional().describe('Total that the till took.'),
   receiptCodes: z
-    .array(z.string().regex(/^[\x21-\x7e]{8,128}$/, 'must be 8 to 128 printable ASCII characters without spaces'))
+    .array(z.string().regex(RECEIPT_CODE, 'must be 8 to 128 printable ASCII characters without spaces'))
     .max(4)
     .optional()
     .describe('Codes that the till prints on the receipt.'),
@@ -218,6 +220,11 @@ export function saleIdentity(storeId: string, { saleId, tillId = '', series = ''
 /** `saleIdentity` in hex. */
 export function saleKeyOf(storeId: string, sale: SaleName): string {
   return Buffer.from(saleIdentity(storeId, sale)).toString('hex')
+}
+
+/** True if a scanned text can be one of `receiptCodes`. */
+export function looksLikeReceiptCode(text: string): boolean {
+  return RECEIPT_CODE.test(text)
 }
 
 /** Hash of a receipt code in its store, 16 bytes in hex. Agents and cloud store no codes. */

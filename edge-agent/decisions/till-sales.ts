@@ -5,6 +5,7 @@ import {
   lineIdOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
+  receiptCodeHash,
   returnContent,
   returnKeyOf,
   SALE_AGE_MS,
@@ -19,7 +20,8 @@ import {
   type TillReturn,
   type TillSale,
 } from '../../policy/till-sale.ts'
-import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
+import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -177,7 +179,19 @@ export class TillSales {
       seq,
     })
     if (isSold) this.#applyWaitingReturns(saleKey, nowMs, seq)
+    const givesRights =
+      isSold && answer.warnings.every(({ code }) => code !== 'sale_too_old' && code !== 'sale_over_limit')
+    if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
+  }
+
+  /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
+  #saveCodes(sale: TillSale, saleKey: string, nowMs: number): void {
+    const { ledger, storeId } = this.#parts
+    const exp = Math.floor(nowMs / 1_000) + RECEIPT_LIFE
+    const riskClass = riskClassOf(Math.max(0, saleCentOf(sale)))
+    for (const code of new Set(sale.receiptCodes))
+      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), sale: saleKey, exp, riskClass })
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {
@@ -261,15 +275,20 @@ export class TillSales {
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
     const items = this.#tagsOfSale(known).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
-    // A receipt that the cloud signed for this sale has the same identity.
-    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
-    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
+    this.#endReceipt(saleKey, nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
     const paid = known?.state === 'paid' ? known : undefined
     ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
     return { saleId, waiting: paid === undefined, items, synced: false }
+  }
+
+  /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
+  #endReceipt(saleKey: string, nowMs: number, seq: number): void {
+    const { ledger } = this.#parts
+    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
   }
 
   /** The tags of a sale, without those that came back and were perhaps sold again since. */
@@ -305,6 +324,7 @@ export class TillSales {
       return this.#moveBack(keys, status, nowMs, seq)
     })
     const answer = { returnId: request.returnId, items: back }
+    if (request.saleId !== undefined && !namesGoods(request)) this.#endReceipt(this.#keyOfSale(request), nowMs, seq)
     const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
@@ -364,6 +384,11 @@ export class TillSales {
       )
     return all.map((keys) => ({ keys }))
   }
+}
+
+/** True if a return names some of the goods of its sale, and not all. */
+function namesGoods({ lines, ...named }: TillReturn): boolean {
+  return lines !== undefined || tagsOf(named).length > 0
 }
 
 /** Goods that this agent does not know were perhaps sold by another. */

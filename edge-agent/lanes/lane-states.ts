@@ -9,6 +9,8 @@ export type Caller = { readonly id: string; readonly rights?: readonly string[] 
 export interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
+  /** Codes of receipts that no sale has. */
+  wrongCodes?: { readonly sinceMs: number; readonly count: number }
   /** What the device's own scanner may still send, and how many of its texts are being decided. */
   ownScans?: { readonly budget: Budget; running: number; dropped: number }
   /** True if the last accepted policy listed the device as a gate. */

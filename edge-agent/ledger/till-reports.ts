@@ -1,4 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
+import type { SoldCode } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** A stored sale. */
@@ -59,6 +60,8 @@ interface StoredTag extends TagNotice {
 
 const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change'
 
+const CODE = 'code, sale, exp, risk_class AS riskClass'
+
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
 
@@ -82,6 +85,9 @@ export class TillReports {
   #change: number | undefined
   readonly #tagsIn
   readonly #saveTag
+  readonly #codes
+  readonly #codeChanges
+  readonly #saveCode
   readonly #acknowledge
   readonly #prune
 
@@ -111,7 +117,18 @@ export class TillReports {
     this.#changes = db.prepare<[number, number], StoredTag>(
       `SELECT ${TAG} FROM till_tag WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
-    this.#lastChange = db.prepare<[], { change: number }>('SELECT COALESCE(MAX(change), 0) AS change FROM till_tag')
+    this.#lastChange = db.prepare<[], { change: number }>(
+      'SELECT MAX((SELECT COALESCE(MAX(change), 0) FROM till_tag), (SELECT COALESCE(MAX(change), 0) FROM till_code)) AS change',
+    )
+    this.#codes = db.prepare<[string, number], SoldCode & { sender: string }>(
+      `SELECT ${CODE}, sender FROM till_code WHERE code = ? AND exp > ? LIMIT 20`,
+    )
+    this.#codeChanges = db.prepare<[number, number], SoldCode & { change: number }>(
+      `SELECT ${CODE}, change FROM till_code WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
+    )
+    this.#saveCode = db.prepare(
+      'INSERT INTO till_code (code, sale, exp, risk_class, sender, change) VALUES (@code, @sale, @exp, @riskClass, @sender, @change) ON CONFLICT (code, sale) DO NOTHING',
+    )
     this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
@@ -130,6 +147,7 @@ export class TillReports {
       'DELETE FROM till_tag WHERE stored_ms < ? AND ver IS NOT NULL',
       'DELETE FROM sale WHERE stored_ms < ? AND seq <= ?',
       'DELETE FROM till_return WHERE stored_ms < ? AND seq <= ?',
+      'DELETE FROM till_code WHERE exp < ?',
     ].map((sql) => db.prepare(sql))
   }
 
@@ -192,9 +210,38 @@ export class TillReports {
     return true
   }
 
-  /** Changes of this agent after number `after`, the oldest first. */
-  changesAfter(after: number, limit: number): StoredTag[] {
-    return this.#changes.all(after, limit)
+  /** Stores a code that a till printed on a sale reported here. */
+  saveCode(code: SoldCode): void {
+    this.#saveCode.run({ ...code, sender: '', change: this.#next() })
+  }
+
+  /** Stores a code of a sale that another agent announced. */
+  receiveCode(code: SoldCode, sender: string): void {
+    this.#saveCode.run({ ...code, sender, change: 0 })
+  }
+
+  /** Sales that printed this code and whose receipt is valid after `nowS`, with the agent that announced them. */
+  salesWithCode(code: string, nowS: number): (SoldCode & { sender: string })[] {
+    return this.#codes.all(code, nowS)
+  }
+
+  /** Changes of this agent after number `after`, the oldest first, at most `limit`. `last`: number of the last one. */
+  changesAfter(after: number, limit: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
+    const tags = this.#changes.all(after, limit)
+    const codes = this.#codeChanges.all(after, limit)
+    const last =
+      [...tags, ...codes]
+        .map(({ change }) => change)
+        .sort((a, b) => a - b)
+        .slice(0, limit)
+        .at(-1) ?? 0
+    return {
+      tags: tags
+        .filter(({ change }) => change <= last)
+        .map(({ name, status, rank, epoch, ver }) => ({ name, status, rank, epoch, ver })),
+      codes: codes.filter(({ change }) => change <= last).map(({ change: _, ...code }) => code),
+      last: last === 0 ? undefined : last,
+    }
   }
 
   /** Number of the last change of this agent. */
@@ -230,9 +277,10 @@ export class TillReports {
 
   /** Deletes acknowledged reports: those of tags from before `tagsMs`, and others from before `salesMs`. */
   prune(tagsMs: number, salesMs: number, acked: number): void {
-    const [tags, sales, returns] = this.#prune
+    const [tags, sales, returns, codes] = this.#prune
     tags?.run(tagsMs)
     sales?.run(salesMs, acked)
     returns?.run(salesMs, acked)
+    codes?.run(Math.floor(tagsMs / 1_000))
   }
 }

@@ -8,7 +8,20 @@ export const TILL_NOTICE_LIFE = 60
 /** Maximum tags of a notice: more than a sale of 1,000 pieces with two names each. */
 export const NOTICE_TAGS_LIMIT = 2_500
 
-/** `till+jwt`, signed by the agent that took the reports. It names tags, and no goods, prices or people. */
+/** A sale that opens a barrier by a code which its till printed. */
+const SoldCode = z.strictObject({
+  /** `receiptCodeHash`. */
+  code: z.string().regex(/^[0-9a-f]{32}$/),
+  /** `saleKeyOf`, the identity of its receipt. */
+  sale: z.string().regex(/^[0-9a-f]{32}$/),
+  /** When the receipt expires, s since 1970. */
+  exp: z.int().min(0),
+  /** By the total of the sale (`riskClassOf`). */
+  riskClass: z.int().min(0).max(3),
+})
+export type SoldCode = z.infer<typeof SoldCode>
+
+/** `till+jwt`, signed by the agent that took the reports. It names tags and hashes of codes, and no goods, prices or people. */
 export const TillNotice = z.strictObject({
   /** Store id. */
   aud: z.string(),
@@ -25,7 +38,7 @@ export const TillNotice = z.strictObject({
         ver: z.int().min(0).nullable(),
       }),
     )
-    .min(1)
     .max(NOTICE_TAGS_LIMIT),
+  codes: z.array(SoldCode).max(NOTICE_TAGS_LIMIT),
 })
 export type TillNotice = z.infer<typeof TillNotice>

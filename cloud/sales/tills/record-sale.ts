@@ -21,6 +21,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
 import { mayItemMove } from '../../../policy/item-status.ts'
+import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { readItem } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveByStaff } from '../../protection/items/move-by-staff.ts'
@@ -187,6 +188,7 @@ async function bookSale(
   await insertPurchase(db, purchase, rows.lines, rows.units)
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
+  if (stop) await returnUnits(call, completed, [passUnitOf(completed)], `${stop.code}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   for (const item of returned.values())

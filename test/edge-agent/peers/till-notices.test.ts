@@ -67,8 +67,37 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   await becomes(s.other, epc, 'paid')
   await post(s.home, 'sales/void', { saleId: sold.saleId })
   await becomes(s.other, epc, 'cancelled')
-  const denied = s.home.agent.ledger.till.changesAfter(0, 100).find(({ name }) => name.startsWith('R'))
+  const denied = s.home.agent.ledger.till.changesAfter(0, 100).tags.find(({ name }) => name.startsWith('R'))
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
+})
+
+it('the code of a sale opens one barrier of all agents, once, without the cloud', async () => {
+  await openTills(0)
+  const code = `C-${newSecret('pair', s.platform.random)}`
+  await post(s.home, 'sales', {
+    ...sale(),
+    lines: [{ name: 'Milch', quantity: 1, priceUnit: 99, vat: 7 }],
+    receiptCodes: [code],
+  })
+  const find = (node: LanAgent) => node.agent.lanes.saleOfCode('gate', code, true)
+  await until('the code there', async () => (await find(s.other)).kind === 'sale')
+  const [here, there] = [await find(s.home), await find(s.other)]
+  expect(here).toEqual(there)
+  const presented = here.kind === 'sale' ? { sale: here.sale } : {}
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => {
+      const node = n % 2 === 0 ? s.home : s.other
+      return node.agent.lanes.request({
+        deviceId: node.deviceId,
+        action: 'authorize_exit',
+        identifiers: {},
+        ...presented,
+      })
+    }),
+  )
+  // Requests at one gate at the same time share their answer.
+  expect(answers.filter(({ authorized }) => authorized)).toHaveLength(4)
+  expect(s.home.moved + s.other.moved).toBe(1)
 })
 
 it('is repeated until the other agent has it, also after restarts of both', async () => {

@@ -1,3 +1,4 @@
+import { enrolTestAgent } from '../../../support/test-agent.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -163,6 +164,25 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(epc)).toBe('sellable')
       await shop.ok('endRecall', { recallId })
     })
+  })
+
+  it('finds the receipt of a printed code, also for an agent of the store, and none that two sales printed', async () => {
+    const [code, shared] = [`code-${newEpc()}`, `both-${newEpc()}`]
+    const { purchaseId, receiptToken } = await recordOne(sale({ receiptCodes: [code, shared] }))
+    await recordOne(sale({ receiptCodes: [shared] }))
+    const agent = await enrolTestAgent(shop)
+    const found = { purchaseId, token: receiptToken }
+    expect(await shop.ok('getReceiptFromCode', { storeId: shop.storeId, code })).toMatchObject(found)
+    expect((await agent.call('getReceiptFromCode', { storeId: shop.storeId, code })).body).toMatchObject(found)
+    const other = { storeId: shop.otherStoreId, code }
+    expect([
+      (await agent.call('getReceiptFromCode', other)).status,
+      (await shop.call('getReceiptFromCode', other)).status,
+    ]).toEqual([404, 404])
+    expect((await shop.call('getReceiptFromCode', { storeId: shop.storeId, code: shared })).body.reason).toBe(
+      'code_of_several_sales',
+    )
+    expect((await shop.call('getReceiptFromCode', { storeId: shop.storeId, code: 'unknown-code' })).status).toBe(404)
   })
 
   it('takes weighed goods, discounts, returned empties and returns in one sale', async () => {
