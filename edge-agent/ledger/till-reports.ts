@@ -239,7 +239,9 @@ export class TillReports {
       tags: tags
         .filter(({ change }) => change <= last)
         .map(({ name, status, rank, epoch, ver }) => ({ name, status, rank, epoch, ver })),
-      codes: codes.filter(({ change }) => change <= last).map(({ change: _, ...code }) => code),
+      codes: codes
+        .filter(({ change }) => change <= last)
+        .map(({ code, sale, exp, riskClass }) => ({ code, sale, exp, riskClass })),
       last: last === 0 ? undefined : last,
     }
   }
