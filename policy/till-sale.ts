@@ -300,6 +300,19 @@ export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 
   return Math.sign(cent) * Math.round(Math.abs(cent))
 }
 
+/**
+ * Value of a sale for the limits of its till, cents: of each line that sells goods, the till's price or that of its
+ * tagged goods, whichever is higher. A till states its own prices.
+ */
+export function saleValueOf({ lines }: Pick<TillSale, 'lines'>, priceOf: (tag: SaleTag) => number | undefined): number {
+  return lines
+    .filter(({ quantity }) => quantity > 0)
+    .reduce((sum, line) => {
+      const tagged = tagsOf(line).reduce((cents, tag) => cents + (priceOf(tag) ?? 0), 0)
+      return sum + Math.max(0, lineCentOf(line), tagged)
+    }, 0)
+}
+
 /** Total of a sale by its lines, cents. */
 export function saleCentOf({ lines }: Pick<TillSale, 'lines'>): number {
   return lines.reduce((sum, line) => sum + lineCentOf(line), 0)

@@ -14,6 +14,7 @@ import {
   saleContent,
   saleKeyOf,
   saleTagKey,
+  saleValueOf,
   tagsOf,
   type SaleName,
   type SaleTag,
@@ -22,6 +23,7 @@ import {
 } from '../../policy/till-sale.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { isSold } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -161,8 +163,17 @@ export class TillSales {
       )
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
     const isVoid = state === 'void' || known?.state === 'void'
-    const isSold = state !== 'open' && !isVoid
-    const { answer, keys, returned } = this.#assess(sale, isSold, nowMs)
+    const isPaidNow = state !== 'open' && !isVoid
+    // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
+    const isElsewhere = isPaidNow && till.tag(`S${saleKey}`) !== undefined
+    const { answer, keys, returned } = this.#assess(sale, isPaidNow && !isElsewhere, nowMs)
+    if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
+    if (isVoid && isPaidState(state))
+      answer.warnings.push({
+        code: 'sale_is_void',
+        message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
+      })
+    if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
     for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
     till.saveSale({
@@ -173,14 +184,14 @@ export class TillSales {
       content,
       tags: JSON.stringify(keys),
       answer: JSON.stringify(answer),
-      valueCent: Math.max(0, saleCentOf(sale)),
+      valueCent: this.#valueOf(sale),
       hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,
       seq,
     })
-    if (isSold) this.#applyWaitingReturns(saleKey, nowMs, seq)
+    if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
     const givesRights =
-      isSold && answer.warnings.every(({ code }) => code !== 'sale_too_old' && code !== 'sale_over_limit')
+      isPaidNow && answer.warnings.every(({ code }) => code !== 'sale_too_old' && code !== 'sale_over_limit')
     if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
   }
@@ -235,8 +246,11 @@ export class TillSales {
         // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
         const taken = keys.find((names) => names.some((name) => own.includes(name)))
         const isTwice = taken !== undefined && lineOfKeys.get(taken) !== i
-        const fault =
-          isReturned || isCancelled ? undefined : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
+        const fault = isCancelled
+          ? undefined
+          : isReturned
+            ? whyHeld(tag, item)
+            : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const becomesPaid =
           isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
@@ -255,8 +269,15 @@ export class TillSales {
   #isOverLimit(sale: TillSale, nowMs: number): boolean {
     const limits = this.#parts.policy()?.tillSales
     const sold = this.#parts.ledger.till.soldIn(sale.tillId ?? '', hourOfSale(sale, nowMs))
-    const valueCent = sold.valueCent + Math.max(0, saleCentOf(sale))
+    const valueCent = sold.valueCent + this.#valueOf(sale)
     return !limits || sold.sales + 1 > limits.salesPerHour || valueCent > limits.valuePerHour * 100
+  }
+
+  /** Value of a sale for the limits: of each line, the till's price or that of its tagged goods, whichever is higher. */
+  #valueOf(sale: TillSale): number {
+    return saleValueOf(sale, ({ kind, id, isValid }) =>
+      isValid ? this.#parts.items.find(kind, id)?.priceCent : undefined,
+    )
   }
 
   #void(name: SaleName, reason: string | undefined, nowMs: number): VoidAnswer {
@@ -386,6 +407,8 @@ export class TillSales {
   }
 }
 
+const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
+
 /** True if a return names some of the goods of its sale, and not all. */
 function namesGoods({ lines, ...named }: TillReturn): boolean {
   return lines !== undefined || tagsOf(named).length > 0
@@ -393,11 +416,21 @@ function namesGoods({ lines, ...named }: TillReturn): boolean {
 
 /** Goods that this agent does not know were perhaps sold by another. */
 function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
-  return item === undefined || item.status === 'paid' || item.status === 'picked_up'
+  return item === undefined || isSold(item.status)
 }
 
 function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
   return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
+}
+
+/** Only staff end a hold. */
+function whyHeld(
+  { id }: SaleTag,
+  item: { status: ItemStatus } | undefined,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  return item?.status === 'exception_hold'
+    ? { code: 'sale_of_held_item', message: `the tag ${id} is exception_hold: keep the goods here` }
+    : undefined
 }
 
 function whyDoubtful(

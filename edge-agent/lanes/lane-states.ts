@@ -3,7 +3,7 @@ import type { Budget } from '../../policy/budget.ts'
 /**
  * A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows unpaired callers.
  */
-export type Caller = { readonly id: string; readonly rights?: readonly string[] } | 'unpaired'
+export type Caller = { readonly id: string; readonly rights?: readonly string[]; readonly tillId?: string } | 'unpaired'
 
 /** State of a lane: its last receipt and operator session. */
 export interface LaneState {

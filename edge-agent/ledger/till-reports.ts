@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { SoldCode } from '../../policy/documents/till-notice.ts'
+import { RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** A stored sale. */
@@ -192,16 +192,23 @@ export class TillReports {
 
   /** Stores what a till reported here of a tag. */
   saveTag(name: string, status: ItemStatus, storedMs: number, seq: number): void {
-    const rank = (this.tag(name)?.rank ?? 0) + 1
+    const rank = Math.min(RANK_LIMIT, (this.tag(name)?.rank ?? 0) + 1)
     this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change: this.#next() })
   }
 
   /**
    * Stores what another agent announced, if it is newer than what is known: the higher rank counts, and of equal ranks
-   * the status at which gates alarm. Returns whether it was stored.
+   * the status at which gates alarm. What an agent announced that is not `isTrusted` any more is unknown. Returns whether
+   * it was stored.
    */
-  receiveTag({ name, status, rank, epoch, ver }: TagNotice, sender: string, storedMs: number): boolean {
-    const known = this.tag(name)
+  receiveTag(
+    { name, status, rank, epoch, ver }: TagNotice,
+    sender: string,
+    storedMs: number,
+    isTrusted: (sender: string) => boolean,
+  ): boolean {
+    const stored = this.tag(name)
+    const known = stored && (stored.sender === '' || isTrusted(stored.sender)) ? stored : undefined
     const isSame = known?.rank === rank && known.status === status
     if (known && (known.rank > rank || (known.rank === rank && !isSame && status === 'paid'))) return false
     if (isSame && (ver === null || known.ver !== null)) return false

@@ -93,8 +93,8 @@ export class TillNotices {
     const keys = agentKeys(trust, iss)
     const opened = openDocument<TillNotice>(text, DOCUMENT_KINDS.tillNotice, { keys, audience: storeId })
     if (!opened.ok) return { kind: 'not_genuine' }
-    if (!trust.policy?.policy.tillSales.agents.includes(iss))
-      return { kind: 'refused', why: 'the policy does not name the sender in tillSales.agents' }
+    const isTrusted = (sender: string) => trust.policy?.policy.tillSales.agents.includes(sender) === true
+    if (!isTrusted(iss)) return { kind: 'refused', why: 'the policy does not name the sender in tillSales.agents' }
     const notice = TillNotice.safeParse(opened.claims)
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no sales' }
     const { nowMs, trust: timeTrust } = clock.now()
@@ -105,7 +105,7 @@ export class TillNotices {
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     await ledger.commits.durably(() => {
       for (const tag of tags) {
-        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs)) continue
+        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
         if (tag.name.startsWith('R')) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
       }
       // No receipt is valid longer than a day.

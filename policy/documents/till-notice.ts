@@ -8,6 +8,9 @@ export const TILL_NOTICE_LIFE = 60
 /** Maximum tags of a notice: more than a sale of 1,000 pieces with two names each. */
 export const NOTICE_TAGS_LIMIT = 2_500
 
+/** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
+export const RANK_LIMIT = 2 ** 31
+
 /** A sale that opens a barrier by a code which its till printed. */
 const SoldCode = z.strictObject({
   /** `receiptCodeHash`. */
@@ -33,7 +36,7 @@ export const TillNotice = z.strictObject({
       z.strictObject({
         name: z.string().min(2).max(220),
         status: z.enum(ITEM_STATUSES),
-        rank: z.int().min(1),
+        rank: z.int().min(1).max(RANK_LIMIT),
         epoch: z.int().min(0),
         ver: z.int().min(0).nullable(),
       }),

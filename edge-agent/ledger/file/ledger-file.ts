@@ -104,7 +104,7 @@ const BASELINE = `
   -- Receipts that were honoured while isolated, until the cloud has acknowledged their claims.
   CREATE TABLE isolated_receipt (cti TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   -- rights: what the program may report, such as 'sales returns'.
-  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL, rights TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL, rights TEXT NOT NULL, till TEXT NOT NULL) WITHOUT ROWID, STRICT;
   -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
   CREATE TABLE sale (
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,

@@ -71,6 +71,37 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
 })
 
+it('a sale that is repeated at another agent does not sell goods again that came back', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  await post(s.home, 'sales', sold)
+  await post(s.home, 'returns', { returnId: 'back', epcs: [epc], resellable: true })
+  await becomes(s.other, epc, 'sellable')
+  expect((await post(s.other, 'sales', sold)).warnings).toEqual([])
+  expect([statusAt(s.other, epc), statusAt(s.home, epc)]).toEqual(['sellable', 'sellable'])
+  // A new sale counts.
+  await post(s.other, 'sales', sale(epc))
+  await becomes(s.home, epc, 'paid')
+})
+
+it('neither the highest rank nor what an agent said before it was revoked mutes a later report', async () => {
+  const [epc = '', other = ''] = await openTills(2)
+  const { till } = s.home.agent.ledger
+  const tag = { name: `E${epc}`, status: 'sellable' as const, rank: 2 ** 31, epoch: 0, ver: null }
+  s.home.agent.ledger.commits.now(() => void till.receiveTag(tag, s.other.agent.identity.agentId, 1, () => true))
+  await post(s.home, 'sales', sale(epc))
+  await post(s.home, 'sales', sale(other))
+  await becomes(s.other, epc, 'paid')
+  await becomes(s.other, other, 'paid')
+  const known = { ...tag, name: `E${'9'.repeat(24)}`, rank: 1_000 }
+  const later = { ...known, status: 'paid' as const, rank: 1 }
+  s.home.agent.ledger.commits.now(() => {
+    till.receiveTag(known, 'revoked', 1, () => true)
+    expect(till.receiveTag(later, 'honest', 2, (sender) => sender !== 'revoked')).toBe(true)
+  })
+  expect(till.tag(known.name)).toMatchObject({ status: 'paid', sender: 'honest' })
+})
+
 it('the code of a sale opens one barrier of all agents, once, without the cloud', async () => {
   await openTills(0)
   const code = `C-${newSecret('pair', s.platform.random)}`

@@ -151,6 +151,19 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       ])
     })
 
+    it('on hold do not come back at a till, so that it could sell them', async () => {
+      const { epc } = await shop.newItem(jacket)
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+      const back = await recordOne(sale({ lines: [line({ quantity: -1, epcs: [epc] })] }))
+      expect(back.warnings).toMatchObject([{ code: 'sale_of_held_item', tag: epc }])
+      const { errors } = await shop.ok('recordReturns', {
+        storeId: shop.storeId,
+        returns: [{ returnId: `hold-${epc}`, epcs: [epc], resellable: true }],
+      })
+      expect(errors[0].code).toBe('illegal_move')
+      expect(await statusOf(epc)).toBe('exception_hold')
+    })
+
     it('of a recall stay', async () => {
       const product = shop.products[3]
       const { epc } = await shop.newItem(product)
@@ -417,6 +430,19 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect([await statusOf(a.epc), await statusOf(b.epc)]).toEqual(['paid', 'sellable'])
       const denied = await detach({ epc: b.epc, receiptToken })
       expect(denied.authorized).toBe(false)
+      const gate = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', receiptToken }
+      expect((await shop.ok('verifyProtectedItem', gate)).authorized, 'barrier').toBe(false)
+      await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy })
+    })
+
+    it('count the value of goods by their own price, because a till states its prices', async () => {
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+      const tillSales = { valuePerHour: 50 }
+      await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales } })
+      const { epc } = await shop.newItem(shop.products[0], { price: 60 })
+      const { warnings } = await recordOne(sale({ tillId: 'till-8', lines: [line({ priceUnit: 0, epcs: [epc] })] }))
+      expect(warnings).toMatchObject([{ code: 'sale_over_limit' }])
+      expect(await statusOf(epc)).toBe('sellable')
       await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy })
     })
 
