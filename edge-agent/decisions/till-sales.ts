@@ -325,7 +325,9 @@ export class TillSales {
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
-    if (mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    // A return of a tag that is neither an item nor sold here says nothing to a gate.
+    const isUnknown = item === undefined && ledger.till.tag(first) === undefined
+    if (!isUnknown && mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 

@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
+import { NOTICE_CHARACTERS, NOTICE_TAGS_LIMIT, RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** A stored sale. */
@@ -140,8 +140,12 @@ export class TillReports {
        ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender,
          stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change`,
     )
+    // Each tag is a change of its own, so that notices can name them in portions.
     this.#acknowledge = db.prepare(
-      "UPDATE till_tag SET epoch = ?, ver = ?, change = ? WHERE ver IS NULL AND seq <= ? AND sender = ''",
+      `UPDATE till_tag SET epoch = @epoch, ver = @ver, change = @before + acked.place
+       FROM (SELECT name AS tag, ROW_NUMBER() OVER (ORDER BY name) AS place FROM till_tag
+             WHERE ver IS NULL AND seq <= @seq AND sender = '') AS acked
+       WHERE till_tag.name = acked.tag`,
     )
     this.#prune = [
       'DELETE FROM till_tag WHERE stored_ms < ? AND ver IS NOT NULL',
@@ -232,25 +236,29 @@ export class TillReports {
     return this.#codes.all(code, nowS)
   }
 
-  /** Changes of this agent after number `after`, the oldest first, at most `limit`. `last`: number of the last one. */
-  changesAfter(after: number, limit: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
-    const tags = this.#changes.all(after, limit)
-    const codes = this.#codeChanges.all(after, limit)
-    const last =
-      [...tags, ...codes]
-        .map(({ change }) => change)
-        .sort((a, b) => a - b)
-        .slice(0, limit)
-        .at(-1) ?? 0
-    return {
-      tags: tags
-        .filter(({ change }) => change <= last)
-        .map(({ name, status, rank, epoch, ver }) => ({ name, status, rank, epoch, ver })),
-      codes: codes
-        .filter(({ change }) => change <= last)
-        .map(({ code, sale, exp, riskClass }) => ({ code, sale, exp, riskClass })),
-      last: last === 0 ? undefined : last,
+  /**
+   * Changes of this agent after number `after`, the oldest first, as many as a notice holds. `last`: number of the last
+   * one; undefined if there are none. Each change has a number of its own.
+   */
+  changesAfter(after: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
+    const changes = [
+      ...this.#changes
+        .all(after, NOTICE_TAGS_LIMIT)
+        .map(({ name, status, rank, epoch, ver, change }) => ({ change, tag: { name, status, rank, epoch, ver } })),
+      ...this.#codeChanges
+        .all(after, NOTICE_TAGS_LIMIT)
+        .map(({ code, sale, exp, riskClass, change }) => ({ change, code: { code, sale, exp, riskClass } })),
+    ].sort((a, b) => a.change - b.change)
+    const notice: ReturnType<TillReports['changesAfter']> = { tags: [], codes: [], last: undefined }
+    let characters = 0
+    for (const each of changes.slice(0, NOTICE_TAGS_LIMIT)) {
+      characters += JSON.stringify(each).length
+      if (notice.last !== undefined && characters > NOTICE_CHARACTERS) return notice
+      notice.last = each.change
+      if ('tag' in each) notice.tags.push(each.tag)
+      else notice.codes.push(each.code)
     }
+    return notice
   }
 
   /** Number of the last change of this agent. */
@@ -261,7 +269,8 @@ export class TillReports {
 
   /** Notes that the items contain the rows up to `seq` from this position on. */
   acknowledge(seq: number, [epoch, ver]: readonly [number, number]): void {
-    if (this.#acknowledge.run(epoch, ver, this.lastChange + 1, seq).changes > 0) this.#next()
+    const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange })
+    if (changes > 0) this.#change = this.lastChange + changes
   }
 
   /** Notes that the items contain what another agent announced of this tag from this position on. */

@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { NOTICE_TAGS_LIMIT, TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
+import { TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -156,7 +156,7 @@ export class TillNotices {
   async #sendAll(agentId: string, peer: Peer): Promise<'done' | 'later'> {
     const { ledger, trust, fetch, platform, log } = this.#parts
     while (!this.#isStopped) {
-      const { last, tags, codes } = ledger.till.changesAfter(peer.acked, NOTICE_TAGS_LIMIT)
+      const { last, tags, codes } = ledger.till.changesAfter(peer.acked)
       const url = storeAgent(trust, agentId)?.url
       if (last === undefined || !url) return 'done'
       const body = { notice: this.#sign({ tags, codes }) }

@@ -5,8 +5,13 @@ import { ITEM_STATUSES } from '../vocabulary.ts'
 
 /** Lifetime of a notice, s. The agent signs a new notice for each delivery. */
 export const TILL_NOTICE_LIFE = 60
-/** Maximum tags of a notice: more than a sale of 1,000 pieces with two names each. */
-export const NOTICE_TAGS_LIMIT = 2_500
+/** Maximum tags, and codes, of a notice. */
+export const NOTICE_TAGS_LIMIT = 1_000
+/**
+ * Characters of JSON that a sender puts into a notice. Signed and encoded they are 83 kB at most, which every receiver
+ * takes.
+ */
+export const NOTICE_CHARACTERS = 60_000
 
 /** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
 export const RANK_LIMIT = 2 ** 31

@@ -360,6 +360,17 @@ describe('a till at an agent', () => {
     expect(store.agent.items.find('epc', held)?.status).toBe('exception_hold')
   })
 
+  it('leaves out returned tags that no item has, so that they cost no later decision', async () => {
+    await open()
+    const epc = await newItem()
+    const made = ['3034257BF7194E4000FFFF01', '3034257BF7194E4000FFFF02']
+    await post('/v1/sales', sale([made[0] ?? '', epc]))
+    await post('/v1/returns', { returnId: 'made', epcs: [...made, epc] })
+    const names = [...store.agent.items.namesIn(new Set(['returned'] as const))].map(({ name }) => name)
+    expect(new Set(names)).toEqual(new Set([epc]))
+    expect(store.agent.ledger.till.tag(`E${made[1]}`)).toBeUndefined()
+  })
+
   it('names the field of a malformed sale, and refuses customers', async () => {
     await open()
     const wrong = await post('/v1/sales', sale([], { lines: [{ quantity: 0, priceUnit: 1, vat: 19 }] }))
