@@ -162,20 +162,24 @@ export class TillSales {
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
-    const isVoid = state === 'void' || known?.state === 'void'
+    // Another agent announces a void by its receipt.
+    const wasVoided = known?.state === 'void' || till.tag(`R${saleKey}`)?.status === 'cancelled'
+    const isVoid = state === 'void' || wasVoided
     const isPaidNow = state !== 'open' && !isVoid
     // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
     const isElsewhere = isPaidNow && till.tag(`S${saleKey}`) !== undefined
-    const { answer, keys, returned } = this.#assess(sale, isPaidNow && !isElsewhere, nowMs)
+    // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
+    const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
+    const { answer, keys, returned } = this.#assess(sale, becomes, nowMs)
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
-    if (isVoid && isPaidState(state))
+    if (becomes === 'cancelled')
       answer.warnings.push({
         code: 'sale_is_void',
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
-    for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
+    for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq)
     till.saveSale({
       saleKey,
       tillId,
@@ -209,13 +213,14 @@ export class TillSales {
     return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
   }
 
-  /** Finds what is doubtful, and for each tag that becomes paid or comes back, its keys. */
+  /** Finds what is doubtful, and the keys of each tag that becomes `becomes`, or comes back. */
   #assess(
     sale: TillSale,
-    isSold: boolean,
+    becomes: 'paid' | 'cancelled' | undefined,
     nowMs: number,
   ): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][]; returned: string[][] } {
     const { items } = this.#parts
+    const isSold = becomes === 'paid'
     const warnings: Warning[] = []
     const about = `sale ${sale.saleId}`
     const occurredMs = Date.parse(sale.occurredAt)
@@ -252,15 +257,15 @@ export class TillSales {
             ? whyHeld(tag, item)
             : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
-        const becomesPaid =
-          isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
-        if (becomesPaid && tag.isValid && !taken) {
+        const isChanged =
+          becomes && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
+        if (isChanged && tag.isValid && !taken) {
           keys.push(own)
           lineOfKeys.set(own, i)
         }
         const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
         if (comesBack) returned.push(own)
-        const itemStatus = item && (becomesPaid || taken) ? 'paid' : comesBack ? 'returned' : item?.status
+        const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
     return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
@@ -296,7 +301,7 @@ export class TillSales {
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
     const items = this.#tagsOfSale(known).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
-    this.#endReceipt(saleKey, nowMs, seq)
+    this.#endReceipt(saleKey, 'cancelled', nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
@@ -306,10 +311,10 @@ export class TillSales {
   }
 
   /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
-  #endReceipt(saleKey: string, nowMs: number, seq: number): void {
+  #endReceipt(saleKey: string, status: 'returned' | 'cancelled', nowMs: number, seq: number): void {
     const { ledger } = this.#parts
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
-    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
+    ledger.till.saveTag(`R${saleKey}`, status, nowMs, seq)
   }
 
   /** The tags of a sale, without those that came back and were perhaps sold again since. */
@@ -319,15 +324,25 @@ export class TillSales {
     return all.filter(([name]) => name !== undefined && [sale?.seq, undefined].includes(till.tag(name)?.seq))
   }
 
-  /** Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. */
-  #moveBack(keys: readonly string[], status: ItemStatus, nowMs: number, seq: number): ReturnAnswer['items'] {
+  /**
+   * Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. `isNamed`: the till
+   * named the tag, so it was perhaps sold at an agent whose notice is on its way.
+   */
+  #moveBack(
+    keys: readonly string[],
+    status: ItemStatus,
+    nowMs: number,
+    seq: number,
+    isNamed = false,
+  ): ReturnAnswer['items'] {
     const { items, ledger } = this.#parts
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
     // A return of a tag that is neither an item nor sold here says nothing to a gate.
     const isUnknown = item === undefined && ledger.till.tag(first) === undefined
-    if (!isUnknown && mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    const isBack = !isUnknown && (mayComeBack(item) || (isNamed && item?.status === 'sellable'))
+    if (isBack) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
@@ -343,11 +358,13 @@ export class TillSales {
     const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const back = tags.flatMap((tag) => {
-      const keys = 'keys' in tag ? tag.keys : items.keysOf(tag.kind, tag.id)
-      return this.#moveBack(keys, status, nowMs, seq)
+      return 'keys' in tag
+        ? this.#moveBack(tag.keys, status, nowMs, seq)
+        : this.#moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
     })
     const answer = { returnId: request.returnId, items: back }
-    if (request.saleId !== undefined && !namesGoods(request)) this.#endReceipt(this.#keyOfSale(request), nowMs, seq)
+    if (request.saleId !== undefined && !namesGoods(request))
+      this.#endReceipt(this.#keyOfSale(request), 'returned', nowMs, seq)
     const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')

@@ -8,6 +8,8 @@ import type { Customers } from './people/customers.ts'
 import type { Shop } from './nodes/initial-shop.ts'
 import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
+import type { TillBook } from './oracles/till-book.ts'
+import type { TillOracle } from './oracles/till-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
 /** The parts of a run that the final checks use. */
@@ -21,6 +23,8 @@ export interface EndParts {
   /** Undefined in a sandbox, in which no money moves. */
   money: MoneyOracle | undefined
   shop: Shop
+  /** Undefined in a run without tills. */
+  tills: { readonly oracle: Pick<TillOracle, 'checkEnd'>; readonly book: Pick<TillBook, 'lost'> } | undefined
 }
 
 /** Accepted delay of a webhook, ms. */
@@ -164,12 +168,13 @@ export function checkEnd(parts: EndParts): void {
   // Each session has one purchase, despite retries.
   const doubled = db
     .prepare<[], { session_id: string; n: number }>(
-      "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1",
+      "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' AND session_id IS NOT NULL GROUP BY session_id HAVING COUNT(*) > 1",
     )
     .all()
   for (const { session_id: session, n } of doubled)
     core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
   parts.money?.check(db)
+  parts.tills?.oracle.checkEnd(db)
   checkConservation(parts, db)
 }
 
@@ -184,7 +189,7 @@ function failedSignIn({ agents, shop }: EndParts): string | undefined {
 }
 
 /** Describes the first item whose status differs between an agent and the cloud. */
-function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
+function staleItem({ agents, shop, tills }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
       // A recalled item counts as on hold.
@@ -193,7 +198,9 @@ function staleItem({ agents, shop }: EndParts, db: Connection): string | undefin
     )
     .all(shop.storeId)
   for (const { name, agent } of agents) {
-    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
+    // An agent keeps what another announced before the disk of that one was restored.
+    const isLost = (epc: string) => tills?.book.lost.has(epc) === true
+    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status && !isLost(epc))
     if (wrong)
       return `${name} has the item ${wrong.epc} as ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, but it is ${wrong.status}`
   }

@@ -19,7 +19,9 @@ import { lossOracle, type LossOracle } from './oracles/loss-oracle.ts'
 import { moneyOracle, type MoneyOracle } from './oracles/money-oracle.ts'
 import { rulesOracle } from './oracles/rules-oracle.ts'
 import { customers, type Customers } from './people/customers.ts'
-import { liveTill, testTill } from './people/till.ts'
+import { livePayment, testPayment } from './people/payment.ts'
+import { tills, type Tills } from './people/tills.ts'
+import { withTillGate, type TillEquipment } from './nodes/till-equipment.ts'
 import type { Plan } from './plan.ts'
 import { backups, type Backups, type BackupsParts } from './faults/backups.ts'
 import { agentCopies, type AgentCopies } from './faults/agent-copies.ts'
@@ -87,6 +89,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
   readonly enrolments: ReEnrolments
   readonly copies: AgentCopies
   readonly people: Customers
+  /** Undefined without the fault `tills`. */
+  readonly tills: Tills | undefined
   readonly #delegations: DelegationOracle
   readonly #losses: LossOracle
 
@@ -110,8 +114,9 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     this.homes = receiptHomeOracle(core, this.ledgers, (cti) => receiptEnd(this.cloud.disk.reading, cti))
     const isSure = !this.#has('restore', 'rollback', 'enrol', 'copy', 'moves', 'keys')
     this.#losses = lossOracle({ core, ledgers: this.ledgers, reading: () => this.cloud.disk.reading, isSure })
-    for (let n = 0; n < plan.agents; n++) this.agents.push(this.#installOfShop(n))
     this.shopWire = newWire('shop', core)
+    this.tills = shop.tills && this.#newTills(shop.tills)
+    for (let n = 0; n < plan.agents; n++) this.agents.push(this.#installOfShop(n))
     this.manager = this.#newProgram('manager', shop.key)
     this.moves = this.#has('moves') ? deviceMoves(this) : undefined
     this.liar = liarIdentity && this.#newLiar(liarIdentity)
@@ -205,6 +210,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       identity,
       config: () => {
         const own = this.moves ? this.moves.configOf({ name }) : config
+        const gate = this.shop.tills?.gates[n]
+        if (gate !== undefined) return withTillGate(own, name, gate)
         return this.emergencies ? this.emergencies.configOf(own) : own
       },
       template: this.shop.templates.agents[n] ?? '',
@@ -235,7 +242,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       cloud,
       wire: newWire(name, core),
       lan,
-      actuators: this.actuators,
+      actuators: this.tills ?? this.actuators,
       onCommit: (connection) => {
         ledger.committed(connection)
         this.homes.committed(node, connection)
@@ -245,6 +252,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       onStart: ledger.processEnded,
       onEnded: () => this.restarts.restartAfterEnd(name, start),
       onReplaced: ledger.reEnrolled,
+      onTillNotice: (how, body) =>
+        how === 'sent' ? this.tills?.book.noticeSent(name, body) : this.tills?.book.noticeAcknowledged(name, body),
     })
     return node
   }
@@ -295,6 +304,24 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     })
   }
 
+  #newTills(equipment: TillEquipment): Tills {
+    const { core, shop, lan, plan } = this
+    return tills({
+      core,
+      shop,
+      equipment,
+      lan,
+      agents: this.agents,
+      count: plan.agents,
+      merchant: this.#newProgram('till-server', shop.key),
+      devices: this.actuators,
+      pace: plan.pace,
+      isClockSure: !this.#has('agent-clock', 'cloud-clock', 'rollback', 'keys'),
+      isLanSure: !this.#has('lan', 'weather', 'half-open', 'agent-crash', 'restart', 'enrol', 'rollback', 'agent-disk'),
+      showReceipt: (bought) => this.people.showReceipt(bought),
+    })
+  }
+
   #newCustomers(): Customers {
     const { core, shop, plan } = this
     const program = this.#newProgram('merchant', shop.key)
@@ -304,7 +331,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       shop,
       merchant: program,
       vouch: (purchaseId) => this.money?.confirmed(purchaseId),
-      till: this.provider ? liveTill(core, shop, program, this.provider) : testTill(program),
+      payment: this.provider ? livePayment(core, shop, program, this.provider) : testPayment(program),
       stranger: this.#newProgram('stranger', shop.foreignKey),
       agents: this.agents,
       pace: plan.pace,

@@ -13,7 +13,7 @@ import type { Core } from '../virtual/core.ts'
 import { newLan, type Lan } from '../virtual/lan.ts'
 import { newWire } from '../virtual/wire.ts'
 import { AGENTS, READER } from './day-shop.ts'
-import { gateReader, type GateReader } from './gate-reader.ts'
+import { gateReader, type GateReader } from '../nodes/gate-reader.ts'
 import { newGoods, shelves, type Good } from './goods.ts'
 import { shoppers, type Shoppers } from './shoppers.ts'
 import { newTally } from './tally.ts'
@@ -130,6 +130,6 @@ export class DayStore {
   #newEnd(): EndParts {
     const { core, cloud, agents, ledgers, crowd, shop } = this
     const people = { ...crowd, resold: new Set<string>() }
-    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, shop }
+    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, tills: undefined, shop }
   }
 }
