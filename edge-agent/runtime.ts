@@ -127,6 +127,7 @@ export class Agent {
     this.sales = new TillSales({
       ...this.#base,
       policy: () => this.trust.policy?.policy,
+      revokedTills: () => this.trust.policy?.revokedTills ?? [],
       onChanged: () => {
         this.tillNotices.send()
         onChanged()

@@ -83,6 +83,8 @@ interface TillSalesParts {
   storeId: string
   agentId: string
   policy(): ProtectionPolicy | undefined
+  /** Tills that the cloud has revoked. */
+  revokedTills(): readonly string[]
   nowMs(): number
   /** Called after a change. */
   onChanged(): void
@@ -194,8 +196,7 @@ export class TillSales {
       seq,
     })
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
-    const givesRights =
-      isPaidNow && answer.warnings.every(({ code }) => code !== 'sale_too_old' && code !== 'sale_over_limit')
+    const givesRights = isPaidNow && !answer.warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
     if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
   }
@@ -230,12 +231,8 @@ export class TillSales {
       warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
     if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
       warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
-    const isOver = isSold && this.#isOverLimit(sale, nowMs)
-    if (isOver)
-      warnings.push({
-        code: 'sale_over_limit',
-        message: 'the till sold more in an hour than the policy allows: its sales release nothing',
-      })
+    const stop = isSold ? this.#whyStopped(sale, nowMs) : undefined
+    if (stop) warnings.push(stop)
     const keys: string[][] = []
     const lineOfKeys = new Map<string[], number>()
     const returned: string[][] = []
@@ -258,7 +255,7 @@ export class TillSales {
             : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const isChanged =
-          becomes && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
+          becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
         if (isChanged && tag.isValid && !taken) {
           keys.push(own)
           lineOfKeys.set(own, i)
@@ -269,6 +266,18 @@ export class TillSales {
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
     return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
+  }
+
+  /** Why the sale releases nothing; undefined if it may. */
+  #whyStopped(sale: TillSale, nowMs: number): Warning | undefined {
+    if (sale.tillId !== undefined && this.#parts.revokedTills().includes(sale.tillId))
+      return { code: 'sale_of_revoked_till', message: `till ${sale.tillId} is revoked: its sales release nothing` }
+    return this.#isOverLimit(sale, nowMs)
+      ? {
+          code: 'sale_over_limit',
+          message: 'the till sold more in an hour than the policy allows: its sales release nothing',
+        }
+      : undefined
   }
 
   #isOverLimit(sale: TillSale, nowMs: number): boolean {
@@ -425,6 +434,9 @@ export class TillSales {
     return all.map((keys) => ({ keys }))
   }
 }
+
+/** Warnings about sales whose receipts and codes release nothing. */
+const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
 
 const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
 

@@ -63,6 +63,8 @@ export type OperatorRecord = z.infer<typeof OperatorRecord>
 
 /** Maximum active recalls of an account, so also of the products that the policy of a store names as recalled. */
 export const RECALLS_LIMIT = 500
+/** Maximum revoked tills of a store. */
+export const REVOKED_TILLS_LIMIT = 1_000
 
 /** Default and maximum number of days for which an agent keeps acknowledged rows. */
 export const LEDGER_DAYS = 14
@@ -108,6 +110,8 @@ export const PolicyClaims = z.strictObject({
    * has no item with a flag, so the agent compares its receipt with these. Absent: none.
    */
   recalledGtins: z.array(z.string().length(14)).max(RECALLS_LIMIT).optional(),
+  /** Tills whose sales release nothing any more (`revokeTill`). Absent: none. */
+  revokedTills: z.array(z.string().max(64)).max(REVOKED_TILLS_LIMIT).optional(),
 })
 export type PolicyClaims = z.infer<typeof PolicyClaims>
 

@@ -3,6 +3,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import {
   contentHash,
   LEDGER_DAYS,
+  REVOKED_TILLS_LIMIT,
   type OperatorRecord,
   type PolicyClaims,
 } from '../../../policy/documents/store-documents.ts'
@@ -34,6 +35,14 @@ const operatorsOf = prepared((db, p: { storeId: string }) =>
     .where('operator.store_id', '=', p.storeId)
     .where('operator.removed_ms', 'is', null)
     .orderBy('operator.operator_id'),
+)
+const revokedTillsIn = prepared((db, p: { storeId: string }) =>
+  db
+    .selectFrom('till_revocation')
+    .select('till_id')
+    .where('store_id', '=', p.storeId)
+    .orderBy('till_id')
+    .limit(REVOKED_TILLS_LIMIT),
 )
 const agentsHere = prepared((db, p: { storeId: string }) =>
   db
@@ -93,6 +102,7 @@ export async function policyClaims(
     })),
     ...(operators[0] && { storeKey: operators[0].key_id }),
     ...(await recalledGtinsOf(db, store)),
+    ...(await revokedTillsOf(db, store.store_id)),
   }
 }
 
@@ -120,6 +130,11 @@ async function recalledGtinsOf(db: Db, store: StoreRow): Promise<Pick<PolicyClai
     stopsWholeProduct(recall) && isInStore(recall, store.store_id) ? (toGtin14(recall.ean) ?? []) : [],
   )
   return gtins.length > 0 ? { recalledGtins: [...new Set(gtins)].sort() } : {}
+}
+
+async function revokedTillsOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'revokedTills'>> {
+  const rows = await revokedTillsIn(db, { storeId })
+  return rows.length > 0 ? { revokedTills: rows.map((row) => row.till_id) } : {}
 }
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {

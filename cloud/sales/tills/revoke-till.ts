@@ -1,6 +1,8 @@
-import { invalid } from '../../platform/foundation/failure.ts'
+import { REVOKED_TILLS_LIMIT } from '../../../policy/documents/store-documents.ts'
+import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { StepContext } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
+import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
@@ -26,6 +28,14 @@ export async function revokeTillSales(
     const store = await ownStore(call, storeId)
     const sentMs = sinceAt === undefined ? call.nowMs : Date.parse(sinceAt)
     if (sentMs > call.nowMs) throw invalid('sinceAt', 'is in the future')
+    const [known] = await call.db
+      .selectFrom('till_revocation')
+      .select((eb) => eb.fn.countAll<number>().as('n'))
+      .where('store_id', '=', store.store_id)
+      .where('till_id', '<>', tillId)
+      .execute()
+    if (Number(known?.n ?? 0) >= REVOKED_TILLS_LIMIT)
+      throw precondition('too_many_tills', `this store has ${REVOKED_TILLS_LIMIT} revoked tills`, { allowedNext: [] })
     const { since_ms: sinceMs, revoked_ms: revokedMs } = await call.db
       .insertInto('till_revocation')
       .values({
@@ -48,6 +58,9 @@ export async function revokeTillSales(
       .returning(['since_ms', 'revoked_ms'])
       .executeTakeFirstOrThrow()
     call.changed(store.store_id)
+    // Agents learn it with their policy.
+    await raiseDocumentVersion(call.db, store.store_id)
+    call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
     return { sinceMs: Number(sinceMs), revokedMs: Number(revokedMs) }
   })
   let held = 0

@@ -325,7 +325,7 @@ export const revokeTill = operation({
   callers: ['secret'],
   summary: 'Stops a till that cannot be trusted: its sales release nothing any more.',
   description:
-    'Further sales of this `tillId` are recorded, but give no rights. Agents do not learn of it: end the pairing of the till there, too. Its sales since `sinceAt` (default: now) are voided in their effect: unused ' +
+    'Further sales of this `tillId` are recorded, but give no rights, also at agents, once they have the new policy. Its sales since `sinceAt` (default: now) are voided in their effect: unused ' +
     'rights end, and their goods alarm or are on hold. There is no way back: give the till a new `tillId` when it can be trusted again.',
   changes: true,
   request: z.strictObject({ storeId: Id, tillId: text(64), sinceAt: Timestamp.optional() }),

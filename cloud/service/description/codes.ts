@@ -163,6 +163,7 @@ export const REASON_TEXTS = codes({
   too_far: 'The customer is not at the store.',
   too_many_keys: 'The account has too many keys. Revoke keys that are not in use.',
   too_many_messages: 'A request for help holds 50 messages. Open another one.',
+  too_many_tills: 'The store has 1,000 revoked tills, which is the most. Contact the operator of this cloud.',
   too_many_passkeys: 'The user has 10 passkeys, which is the most. Remove one.',
   too_many_push_subscriptions:
     'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',

@@ -371,6 +371,19 @@ describe('a till at an agent', () => {
     expect(store.agent.ledger.till.tag(`E${made[1]}`)).toBeUndefined()
   })
 
+  it('releases nothing for a till that the cloud has revoked', async () => {
+    await open()
+    const epc = await newItem()
+    const code = 'code-of-a-revoked-till'
+    await store.drive(store.shop.ok('revokeTill', { storeId: store.shop.storeId, tillId: 'till-3' }))
+    await store.until('the revocation', () => store.agent.trust.policy?.revokedTills?.includes('till-3') === true)
+    await cut()
+    const sold = await post('/v1/sales', { ...sale([epc]), tillId: 'till-3', receiptCodes: [code] })
+    expect(sold.body.warnings).toMatchObject([{ code: 'sale_of_revoked_till' }])
+    expect(store.agent.items.find('epc', epc)?.status).toBe('sellable')
+    expect((await store.agent.lanes.saleOfCode('gate', code, true)).kind).toBe('none')
+  })
+
   it('names the field of a malformed sale, and refuses customers', async () => {
     await open()
     const wrong = await post('/v1/sales', sale([], { lines: [{ quantity: 0, priceUnit: 1, vat: 19 }] }))
