@@ -19,7 +19,7 @@ import { lossOracle, type LossOracle } from './oracles/loss-oracle.ts'
 import { moneyOracle, type MoneyOracle } from './oracles/money-oracle.ts'
 import { rulesOracle } from './oracles/rules-oracle.ts'
 import { customers, type Customers } from './people/customers.ts'
-import { liveTill, testTill } from './people/till.ts'
+import { livePayment, testPayment } from './people/payment.ts'
 import type { Plan } from './plan.ts'
 import { backups, type Backups, type BackupsParts } from './faults/backups.ts'
 import { agentCopies, type AgentCopies } from './faults/agent-copies.ts'
@@ -304,7 +304,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       shop,
       merchant: program,
       vouch: (purchaseId) => this.money?.confirmed(purchaseId),
-      till: this.provider ? liveTill(core, shop, program, this.provider) : testTill(program),
+      payment: this.provider ? livePayment(core, shop, program, this.provider) : testPayment(program),
       stranger: this.#newProgram('stranger', shop.foreignKey),
       agents: this.agents,
       pace: plan.pace,

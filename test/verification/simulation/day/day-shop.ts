@@ -1,5 +1,5 @@
 import { configOf, makeShop, type Layout, type Shop } from '../nodes/initial-shop.ts'
-import { ANTENNAS } from './gate-reader.ts'
+import { ANTENNAS } from '../nodes/gate-reader.ts'
 
 /** Names of the agents, by the device of each agent. */
 export const AGENTS = { station: 'agent-1', detacher: 'agent-2', gate: 'agent-3' } as const

@@ -9,7 +9,7 @@ import type { Pace } from '../virtual/pace.ts'
 import { changePolicy, holdItem, recallItem, RULED_BRAND, RULED_CATEGORY, type Staff } from './managers.ts'
 import { probe } from './probe.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
-import type { Till } from './till.ts'
+import type { Payment } from './payment.ts'
 
 /**
  * Customers of a run. Each customer takes goods, pays, and visits some devices and perhaps the gate. Some customers
@@ -51,7 +51,7 @@ export interface CustomerParts {
   pace: Pace
   /** True if customers show the same receipt at both agents. */
   repeatsRequests: boolean
-  till: Till
+  payment: Payment
   /** Called when staff confirm that they have the goods of this purchase. */
   vouch(purchaseId: string): void
   hidden: HiddenState
@@ -70,7 +70,7 @@ class Visits implements Customers {
   readonly #stranger: CustomerParts['stranger']
   readonly #agents: CustomerParts['agents']
   readonly #repeatsRequests: CustomerParts['repeatsRequests']
-  readonly #till: CustomerParts['till']
+  readonly #payment: CustomerParts['payment']
   readonly #vouch: CustomerParts['vouch']
   readonly #hidden: CustomerParts['hidden']
   readonly #chance: Chance
@@ -91,7 +91,7 @@ class Visits implements Customers {
     agents,
     pace,
     repeatsRequests,
-    till,
+    payment,
     vouch,
     hidden,
     rules,
@@ -102,7 +102,7 @@ class Visits implements Customers {
     this.#stranger = stranger
     this.#agents = agents
     this.#repeatsRequests = repeatsRequests
-    this.#till = till
+    this.#payment = payment
     this.#vouch = vouch
     this.#hidden = hidden
     this.#chance = this.#core.chance.fork('customers')
@@ -169,7 +169,7 @@ class Visits implements Customers {
 
   probe(): Promise<string | undefined> {
     return probe(
-      { shop: this.#shop, merchant: this.#merchant, agents: this.#agents, till: this.#till, ask: this.#devices.ask },
+      { shop: this.#shop, merchant: this.#merchant, agents: this.#agents, payment: this.#payment, ask: this.#devices.ask },
       this.#chance.fork('probe'),
     )
   }
@@ -201,11 +201,11 @@ class Visits implements Customers {
     const purchaseId = String(begun['transactionId'])
     await this.#devices.linger(chance)
     if (chance.happens(0.1)) {
-      await this.#till.decline(begun, chance)
+      await this.#payment.decline(begun, chance)
       // This request must not release anything (I7).
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station })
       // A cancelled purchase cannot be paid (I15).
-      await this.#till.pay(begun, chance)
+      await this.#payment.pay(begun, chance)
       return undefined
     }
     // Some customers request the release before they have paid.
@@ -229,7 +229,7 @@ class Visits implements Customers {
   async #pay(begun: Json, chance: Chance): Promise<string | undefined> {
     const purchaseId = String(begun['transactionId'])
     const before = this.#hidden.restores()
-    if (!(await this.#till.pay(begun, chance))) return undefined
+    if (!(await this.#payment.pay(begun, chance))) return undefined
     if (this.#hidden.restores() === before) this.paid.add(purchaseId)
     const receipt = await this.#merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? String(receipt.body['url']) : undefined

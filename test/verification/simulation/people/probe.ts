@@ -4,13 +4,13 @@ import { requestToken, type DeviceRequest } from './request-token.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Shop } from '../nodes/initial-shop.ts'
 import type { Merchant } from '../nodes/merchant.ts'
-import type { Till } from './till.ts'
+import type { Payment } from './payment.ts'
 
 export interface ProbeParts {
   shop: Shop
   merchant: Merchant
   agents: readonly AgentNode[]
-  till: Till
+  payment: Payment
   ask: RequestRelease
 }
 
@@ -18,7 +18,7 @@ const EPC = 'E2800000FFFFFFFFFFFFFFFF'
 
 /** Buys and releases one unit by receipt, token or tag, without faults. Returns the description of a failed step. */
 export async function probe(parts: ProbeParts, chance: Chance): Promise<string | undefined> {
-  const { shop, merchant, agents, till, ask } = parts
+  const { shop, merchant, agents, payment, ask } = parts
   const { storeId, products, devices } = shop
   const way = chance.one(agents.length > 1 ? (['receipt', 'token', 'tag'] as const) : (['receipt', 'token'] as const))
   const { ean } = chance.one(products)
@@ -39,7 +39,7 @@ export async function probe(parts: ProbeParts, chance: Chance): Promise<string |
   const started = session?.ok
     ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items })
     : undefined
-  if (!started?.ok || !(await till.pay(started.body, chance, { isProbe: true }))) return 'nothing can be bought'
+  if (!started?.ok || !(await payment.pay(started.body, chance, { isProbe: true }))) return 'nothing can be bought'
   const purchaseId = String(started.body['transactionId'])
 
   const shown = way === 'receipt' ? await receipt() : await requestToken(parts, purchaseId, epcs[0])

@@ -1,5 +1,5 @@
 import type { DeviceEvent } from '../../../../device-drivers/kit/device.ts'
-import type { Actuators } from '../nodes/actuators.ts'
+import type { Actuators } from './actuators.ts'
 import type { Process } from '../virtual/machine.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 

@@ -5,7 +5,7 @@ import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 
 /** Payment by a shopper. In a live shop, staff may check the basket before the shopper pays on the provider's page. */
-export interface Till {
+export interface Payment {
   /** Resolves to true if the cloud reported the purchase as paid. */
   pay(begun: Json, chance: Chance, how?: { isProbe: boolean }): Promise<boolean>
   decline(begun: Json, chance: Chance): Promise<void>
@@ -15,8 +15,8 @@ export interface Till {
 const STATUS_POLLS = 12
 const STATUS_POLL_MS = 2_500
 
-/** Creates the till of a sandbox, which needs no provider. */
-export function testTill(merchant: Merchant): Till {
+/** Creates the payment of a sandbox, which needs no provider. */
+export function testPayment(merchant: Merchant): Payment {
   const complete = (begun: Json, result: 'paid' | 'declined') =>
     merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
   return {
@@ -27,13 +27,13 @@ export function testTill(merchant: Merchant): Till {
   }
 }
 
-/** Creates a till with payment on the provider's page. */
-export function liveTill(
+/** Creates the payment on the provider's page. */
+export function livePayment(
   { scheduler }: Pick<Core, 'scheduler'>,
   { operatorId }: Pick<Shop, 'operatorId'>,
   merchant: Merchant,
   provider: Provider,
-): Till {
+): Payment {
   const statusOf = async (transactionId: unknown) => {
     const answer = await merchant.call('fetchPurchase', { transactionId }, { tries: 2 })
     return answer?.ok ? String(answer.body['status']) : undefined
