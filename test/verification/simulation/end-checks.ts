@@ -8,6 +8,7 @@ import type { Customers } from './people/customers.ts'
 import type { Shop } from './nodes/initial-shop.ts'
 import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
+import type { TillOracle } from './oracles/till-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
 /** The parts of a run that the final checks use. */
@@ -21,6 +22,8 @@ export interface EndParts {
   /** Undefined in a sandbox, in which no money moves. */
   money: MoneyOracle | undefined
   shop: Shop
+  /** Undefined in a run without tills. */
+  tills: { readonly oracle: Pick<TillOracle, 'checkEnd'> } | undefined
 }
 
 /** Accepted delay of a webhook, ms. */
@@ -164,12 +167,13 @@ export function checkEnd(parts: EndParts): void {
   // Each session has one purchase, despite retries.
   const doubled = db
     .prepare<[], { session_id: string; n: number }>(
-      "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1",
+      "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' AND session_id IS NOT NULL GROUP BY session_id HAVING COUNT(*) > 1",
     )
     .all()
   for (const { session_id: session, n } of doubled)
     core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
   parts.money?.check(db)
+  parts.tills?.oracle.checkEnd(db)
   checkConservation(parts, db)
 }
 

@@ -3,6 +3,7 @@ import type { CallResult } from './nodes/merchant.ts'
 import type { Provider } from './nodes/provider.ts'
 import { injectFaults, type FaultInjector } from './faults/fault-injector.ts'
 import type { Run } from './virtual/run.ts'
+import type { Chance } from './virtual/chance.ts'
 import type { Scheduler } from './virtual/scheduler.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -12,6 +13,8 @@ const WARM_UP_MS = 4_000
 /** Time limit for the recovery after the last fault, ms. */
 const RECOVERY_LIMIT_MS = 30 * MINUTE_MS
 const POLL_MS = 5_000
+/** Number of shoppers at tills beyond the other visitors. */
+const TILL_VISITS = 2
 /** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR agents). */
 const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 
@@ -44,26 +47,31 @@ export class RunPhases {
   }
 
   async #open(): Promise<void> {
-    const { agents, provider, liar } = this.#simulation
+    const { agents, provider, liar, tills } = this.#simulation
     this.#simulation.startCloud()
     for (const node of agents) node.start()
     await this.#runFor(WARM_UP_MS)
     if (provider) await this.#configure(provider)
     if (liar) await this.#runUntilDone(liar.begin())
+    if (tills) await this.#runUntilDone(tills.begin())
   }
 
   async #visits(): Promise<void> {
-    const { people, plan } = this.#simulation
+    const { people, tills, plan } = this.#simulation
     const { pace } = plan
-    let inside = pace.visitors
-    for (let n = 0; n < pace.visitors; n++) {
-      this.#clock.after(plan.chance.between(1, pace.arrivalWithinMs), () => {
-        people
-          .visit(`visitor-${n}`)
+    let inside = 0
+    const visitLater = (within: Chance, visit: () => Promise<void>) => {
+      inside++
+      this.#clock.after(within.between(1, pace.arrivalWithinMs), () => {
+        visit()
           .catch((error: unknown) => this.#run.core.violate('fault', `a visit failed: ${(error as Error).stack}`))
           .finally(() => void inside--)
       })
     }
+    for (let n = 0; n < pace.visitors; n++) visitLater(plan.chance, () => people.visit(`visitor-${n}`))
+    const chance = plan.chance.fork('tills')
+    for (let n = 0; tills && n < pace.visitors + TILL_VISITS; n++)
+      visitLater(chance, () => tills.visit(`till-visitor-${n}`))
     // Stops earlier if no customer is left.
     await this.#runFor(pace.arrivalWithinMs + pace.longestVisitMs, () => inside === 0)
   }

@@ -35,7 +35,11 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const { seed, liveness } = options
   const chance = chanceOf(seed)
   const plan = drawPlan(chance.fork('plan'), liveness, options.faults)
-  const shop = await shops.of({ isLive: plan.provider !== undefined, agents: plan.enrolled })
+  const shop = await shops.of({
+    isLive: plan.provider !== undefined,
+    agents: plan.enrolled,
+    hasTills: plan.faults.includes('tills'),
+  })
   const { startMs } = shop
   const folderPrefix = join(shop.templates.cloud, '..', `seed-${seed}-`)
   const run = openRun({ chance, startMs, zeroMs: startMs, folderPrefix, keepLines: options.keepLines })

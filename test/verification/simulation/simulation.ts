@@ -20,6 +20,8 @@ import { moneyOracle, type MoneyOracle } from './oracles/money-oracle.ts'
 import { rulesOracle } from './oracles/rules-oracle.ts'
 import { customers, type Customers } from './people/customers.ts'
 import { livePayment, testPayment } from './people/payment.ts'
+import { tills, type Tills } from './people/tills.ts'
+import { withTillGate, type TillEquipment } from './nodes/till-equipment.ts'
 import type { Plan } from './plan.ts'
 import { backups, type Backups, type BackupsParts } from './faults/backups.ts'
 import { agentCopies, type AgentCopies } from './faults/agent-copies.ts'
@@ -87,6 +89,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
   readonly enrolments: ReEnrolments
   readonly copies: AgentCopies
   readonly people: Customers
+  /** Undefined without the fault `tills`. */
+  readonly tills: Tills | undefined
   readonly #delegations: DelegationOracle
   readonly #losses: LossOracle
 
@@ -110,8 +114,9 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     this.homes = receiptHomeOracle(core, this.ledgers, (cti) => receiptEnd(this.cloud.disk.reading, cti))
     const isSure = !this.#has('restore', 'rollback', 'enrol', 'copy', 'moves', 'keys')
     this.#losses = lossOracle({ core, ledgers: this.ledgers, reading: () => this.cloud.disk.reading, isSure })
-    for (let n = 0; n < plan.agents; n++) this.agents.push(this.#installOfShop(n))
     this.shopWire = newWire('shop', core)
+    this.tills = shop.tills && this.#newTills(shop.tills)
+    for (let n = 0; n < plan.agents; n++) this.agents.push(this.#installOfShop(n))
     this.manager = this.#newProgram('manager', shop.key)
     this.moves = this.#has('moves') ? deviceMoves(this) : undefined
     this.liar = liarIdentity && this.#newLiar(liarIdentity)
@@ -205,6 +210,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       identity,
       config: () => {
         const own = this.moves ? this.moves.configOf({ name }) : config
+        const gate = this.shop.tills?.gates[n]
+        if (gate !== undefined) return withTillGate(own, name, gate)
         return this.emergencies ? this.emergencies.configOf(own) : own
       },
       template: this.shop.templates.agents[n] ?? '',
@@ -235,7 +242,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       cloud,
       wire: newWire(name, core),
       lan,
-      actuators: this.actuators,
+      actuators: this.tills ?? this.actuators,
       onCommit: (connection) => {
         ledger.committed(connection)
         this.homes.committed(node, connection)
@@ -245,6 +252,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       onStart: ledger.processEnded,
       onEnded: () => this.restarts.restartAfterEnd(name, start),
       onReplaced: ledger.reEnrolled,
+      onTillNotice: (how, body) =>
+        how === 'sent' ? this.tills?.book.noticeSent(name, body) : this.tills?.book.noticeAcknowledged(name, body),
     })
     return node
   }
@@ -292,6 +301,23 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
         return node
       },
       onRemoved: this.homes.ledgerRestored,
+    })
+  }
+
+  #newTills(equipment: TillEquipment): Tills {
+    const { core, shop, lan, plan } = this
+    return tills({
+      core,
+      shop,
+      equipment,
+      lan,
+      agents: this.agents,
+      count: plan.agents,
+      merchant: this.#newProgram('till-server', shop.key),
+      devices: this.actuators,
+      pace: plan.pace,
+      isClockSure: !this.#has('agent-clock', 'cloud-clock', 'rollback', 'keys'),
+      showReceipt: (bought) => this.people.showReceipt(bought),
     })
   }
 

@@ -130,6 +130,6 @@ export class DayStore {
   #newEnd(): EndParts {
     const { core, cloud, agents, ledgers, crowd, shop } = this
     const people = { ...crowd, resold: new Set<string>() }
-    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, shop }
+    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, tills: undefined, shop }
   }
 }

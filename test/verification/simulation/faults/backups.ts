@@ -6,6 +6,7 @@ import type { CloudOracle } from '../oracles/cloud-oracle.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Customers } from '../people/customers.ts'
 import type { ReceiptHomeOracle } from '../oracles/receipt-home-oracle.ts'
+import { CLOUD, type TillBook } from '../oracles/till-book.ts'
 import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Receiver } from '../nodes/receiver.ts'
 
@@ -35,6 +36,8 @@ export interface BackupsParts {
   answers: AnswerOracle
   receiver: Receiver
   homes: ReceiptHomeOracle
+  /** Undefined without the fault `tills`. */
+  tills: { readonly book: Pick<TillBook, 'restored'> } | undefined
   ledgers: ReadonlyMap<string, LedgerOracle>
   /** True if the cloud's clock has faults in this run, so that I9 is not checked. */
   isClockWrong: boolean
@@ -67,6 +70,7 @@ export function backups(parts: () => BackupsParts): Backups {
         answers.forget()
         receiver.forget()
         homes.forgetEpochs()
+        parts().tills?.book.restored(CLOUD)
       }
     },
     copyAgent(node) {
@@ -79,6 +83,7 @@ export function backups(parts: () => BackupsParts): Backups {
         forget()
         ledgers.get(node.name)?.ledgerRestored(head, ran)
         homes.ledgerRestored(node.name)
+        parts().tills?.book.restored(node.name)
       }
     },
     lostWith: (nonce) => lost.get(nonce),

@@ -40,6 +40,7 @@ class ScheduledFaults implements FaultInjector {
       this.#targets.shopWire,
       this.#targets.lan.wire,
       ...(this.#targets.provider ? [this.#targets.provider.wire] : []),
+      ...(this.#targets.tills ? [this.#targets.tills.wire] : []),
     ]
     this.#keys = keyChanges(this.#targets, this.#chance)
     this.#inject = {
@@ -64,6 +65,7 @@ class ScheduledFaults implements FaultInjector {
       moves: () => this.#targets.moves?.move(),
       liar: () => this.#targets.liar?.lie(),
       emergency: this.#makeEmergency,
+      tills: () => this.#targets.tills?.disturb(),
       // Copies only an agent with devices. The third agent has none.
       copy: () => this.#targets.copies.make(this.#chance.one(this.#targets.agents.slice(0, 2))),
       keys: () => (this.#chance.happens(0.6) ? this.#keys.rotateSigningKey() : this.#keys.rotateAgentKey()),

@@ -26,6 +26,7 @@ export const FAULTS = [
   'moves',
   'liar',
   'emergency',
+  'tills',
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
@@ -47,7 +48,10 @@ const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
 const EMERGENCY: Fault = 'emergency'
 const EMERGENCY_SHARE = 0.1
-const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY])
+/** Tills in the shop, with their own faults. */
+const TILLS: Fault = 'tills'
+const TILLS_SHARE = 0.2
+const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY, TILLS])
 /** Faults that never occur together with the lying agent. */
 const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
   'restore',
@@ -73,6 +77,9 @@ const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
   ),
 ]
 
+/** Faults that never occur in a run with tills: a copy has the same sales, and money of tills is not the provider's. */
+const NEVER_WITH_TILLS: ReadonlySet<Fault> = new Set<Fault>(['copy', 'provider', 'emergency'])
+
 /** Share of runs with a rare fault. */
 const RARE_SHARE = 0.4
 /** Share of the runs with a rare fault that also have a second rare fault. */
@@ -84,7 +91,9 @@ export function drawFaults(chance: Chance): Fault[] {
   const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
   // Not together with `copy`, because the copied agent and its copy would both drive the gate.
   const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_SHARE) && !drawn.includes('copy')
-  return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
+  const others = [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
+  const hasTills = chance.fork(TILLS).happens(TILLS_SHARE) && !others.some((kind) => NEVER_WITH_TILLS.has(kind))
+  return [...others, ...(hasTills ? [TILLS] : [])]
 }
 
 function drawHonestFaults(chance: Chance): Fault[] {

@@ -14,6 +14,7 @@ import type { LyingAgent } from './lying-agent.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 import type { Receiver } from '../nodes/receiver.ts'
+import type { Tills } from '../people/tills.ts'
 import type { Restarts } from '../nodes/restarts.ts'
 import type { Wire } from '../virtual/wire.ts'
 
@@ -37,6 +38,8 @@ export interface FaultTargets {
   liar: LyingAgent | undefined
   /** Undefined without the fault `emergency`. */
   emergencies: Emergencies | undefined
+  /** Undefined without the fault `tills`. */
+  tills: Tills | undefined
   backups: Backups
   /** The recorded answers of the cloud. */
   answers: AnswerOracle

@@ -63,7 +63,11 @@ export interface AgentNodeParts {
   onEnded?(): void
   /** Called after the ledger was continued under another identity. */
   onReplaced?(): void
+  /** Called when this agent sends a notice of till sales, and when it has acknowledged one. */
+  onTillNotice?(how: 'sent' | 'acknowledged', body: string): void
 }
+
+const TILL_NOTICES = '/v1/till-notices'
 
 export const LEDGER = 'ledger.db'
 /** Replica of the items. If the replica is lost, the agent fetches it again. */
@@ -130,6 +134,8 @@ class SimulatedAgent implements AgentNode {
     const answer = await this.#served.answer(request)
     if (process.isAlive) {
       this.#parts.core.trace.add(this.name, `answers another agent: ${answer.status}`)
+      if (request.url.endsWith(TILL_NOTICES) && answer.status === 200)
+        this.#parts.onTillNotice?.('acknowledged', request.body ?? '')
       this.maybeDie('before it answers another agent')
     }
     return answer
@@ -192,6 +198,7 @@ class SimulatedAgent implements AgentNode {
       config: this.#parts.config(),
       fetch: async (url, init) => {
         this.maybeDie('before it asks')
+        if (url.endsWith(TILL_NOTICES)) this.#parts.onTillNotice?.('sent', init.body ?? '')
         const neighbour = this.#parts.lan.at(url)
         const way = neighbour
           ? { wire: this.#parts.lan.wire, server: neighbour }

@@ -14,6 +14,7 @@ import type { Core } from '../virtual/core.ts'
 import { callAs, createAccounts, type RunUntilDone } from './create-accounts.ts'
 import { request } from '../virtual/http.ts'
 import { newLan } from '../virtual/lan.ts'
+import { addTillEquipment, type TillEquipment } from './till-equipment.ts'
 import { scheduler } from '../virtual/scheduler.ts'
 import { newTrace } from '../virtual/trace.ts'
 import { newWire } from '../virtual/wire.ts'
@@ -48,6 +49,8 @@ export interface Shop {
   readonly operatorId: string
   /** Code of the operator's badge, as a scanner reads it. */
   readonly badge: string
+  /** Undefined in a shop without tills. */
+  readonly tills: TillEquipment | undefined
   remove(): void
 }
 
@@ -94,7 +97,11 @@ export function configOf(
 /** Creates the shop in a new folder below `parent`. Takes a second or two. */
 export async function makeShop(
   parent: string,
-  { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {},
+  {
+    layout = TWO_AGENTS,
+    isLive = false,
+    hasTills = false,
+  }: { layout?: Layout; isLive?: boolean; hasTills?: boolean } = {},
 ): Promise<Shop> {
   const folder = mkdtempSync(join(parent, 'untag-world-'))
   const core = coreOf(join(folder, 'genesis'))
@@ -111,6 +118,10 @@ export async function makeShop(
   const { key, storeId } = account
   const call: Call = (operation, body = {}) => until(callAs(cloud, key, operation, body))
   const { devices, ...equipment } = await addEquipment(call, storeId)
+  const { length } = layout(devices)
+  const tills = hasTills
+    ? await addTillEquipment(call, { storeId, agents: length, gate: devices.gate, products: equipment.products })
+    : undefined
 
   const agents: { identity: Identity; config: AgentConfig }[] = []
   const templates: string[] = []
@@ -135,6 +146,7 @@ export async function makeShop(
     isLive,
     agents,
     devices,
+    tills,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

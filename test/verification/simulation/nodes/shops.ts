@@ -11,15 +11,17 @@ export interface ShopKind {
   isLive: boolean
   /** Number of enrolled agents: 2 or 3. */
   agents: number
+  /** True if tills sell goods in the run. */
+  hasTills?: boolean
 }
 
 /** Creates shops in new folders below `parent`. */
 export function shopsIn(parent: string): Shops {
   const made = new Map<string, Promise<Shop>>()
   return {
-    of({ isLive, agents }) {
-      const kind = `${isLive ? 'live' : 'sandbox'}, ${agents} agents`
-      const known = made.get(kind) ?? makeShop(parent, { isLive, layout: layoutOf(agents) })
+    of({ isLive, agents, hasTills = false }) {
+      const kind = `${isLive ? 'live' : 'sandbox'}, ${agents} agents${hasTills ? ', tills' : ''}`
+      const known = made.get(kind) ?? makeShop(parent, { isLive, hasTills, layout: layoutOf(agents) })
       made.set(kind, known)
       return known
     },

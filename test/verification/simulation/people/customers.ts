@@ -18,6 +18,8 @@ import type { Payment } from './payment.ts'
 export interface Customers {
   /** Runs the visit of one customer. Resolves when the customer has left the shop. */
   visit(name: string): Promise<void>
+  /** A shopper of a till shows the receipt of its sale at a device. */
+  showReceipt(bought: OwnedPurchase): Promise<void>
   /** Runs a simple purchase with its release. Returns a description of the step that failed. */
   probe(): Promise<string | undefined>
   /** Purchases that the cloud reported as paid. */
@@ -167,9 +169,19 @@ class Visits implements Customers {
     }
   }
 
+  showReceipt(bought: OwnedPurchase): Promise<void> {
+    return bought.chance.one(this.#lanes)(bought)
+  }
+
   probe(): Promise<string | undefined> {
     return probe(
-      { shop: this.#shop, merchant: this.#merchant, agents: this.#agents, payment: this.#payment, ask: this.#devices.ask },
+      {
+        shop: this.#shop,
+        merchant: this.#merchant,
+        agents: this.#agents,
+        payment: this.#payment,
+        ask: this.#devices.ask,
+      },
       this.#chance.fork('probe'),
     )
   }

@@ -1,0 +1,196 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { Core } from '../virtual/core.ts'
+import { CLOUD, type TillBook, type TrackedReport } from './till-book.ts'
+
+/**
+ * What the contract of till sales promises (docs/adr/till-sales.md), from what the tills posted and what was
+ * acknowledged. It judges a tag only if the effect of all reports about it is certain.
+ */
+export interface TillOracle {
+  /** What a gate of this agent must do with the tag now; undefined if the contract leaves it open. */
+  expected(agent: string, epc: string): 'silent' | 'alarm' | undefined
+  /** Compares the cloud with the acknowledged reports, when all rows have arrived. */
+  checkEnd(db: Connection): void
+  /** Number of gate passages that were judged, by what was expected. */
+  readonly judged: Record<'silent' | 'alarm', number>
+}
+
+export interface TillOracleParts {
+  core: Core
+  book: TillBook
+  /** True if no clock has faults, so the times of agents and cloud are comparable. */
+  isClockSure: boolean
+  /** Sales of one till in an hour that may release goods. */
+  salesPerHour: number
+}
+
+const HOUR_MS = 3_600_000
+
+/** Creates the oracle of a run. */
+export function tillOracle(parts: TillOracleParts): TillOracle {
+  return new Judge(parts)
+}
+
+class Judge implements TillOracle {
+  readonly #core: Core
+  readonly #book: TillBook
+  readonly #parts: TillOracleParts
+  readonly judged = { silent: 0, alarm: 0 }
+
+  constructor(parts: TillOracleParts) {
+    this.#core = parts.core
+    this.#book = parts.book
+    this.#parts = parts
+  }
+
+  expected(agent: string, epc: string): 'silent' | 'alarm' | undefined {
+    const book = this.#book
+    const reports = book.certain(epc)
+    if (!reports || book.byStaff.has(epc)) return undefined
+    const all = this.#effective(reports, epc)
+    if (!all) return undefined
+    const last = all.at(-1)
+    if (!last) return 'alarm'
+    const nowMs = this.#core.scheduler.nowMs
+    const place = last.acks.has(agent) ? agent : book.sourceOf(agent, last, epc, nowMs)
+    if (place === undefined) return undefined
+    const before = all.slice(0, -1)
+    const postedMs = last.posted.get(place) ?? 0
+    const unknown = before.filter((report) => !book.knows(place, report, epc, postedMs))
+    if (last.kind === 'sale') return this.#afterSale(last, before, { agent, place, epc, unknown })
+    // A return by tag counts also where the sale is not known yet. A return or void by sale needs the sale.
+    if (last.sale === undefined)
+      return unknown.length === 0 || (unknown.length === 1 && place === agent) ? 'alarm' : undefined
+    const sold = before.findLast(({ kind, sale }) => kind === 'sale' && sale === last.sale)
+    const ack = sold?.acks.get(place)
+    return ack && !ack.warned.has(epc) && unknown.length === 0 ? 'alarm' : undefined
+  }
+
+  #afterSale(
+    sold: TrackedReport,
+    before: readonly TrackedReport[],
+    { agent, place, epc, unknown }: { agent: string; place: string; epc: string; unknown: readonly TrackedReport[] },
+  ): 'silent' | 'alarm' | undefined {
+    const early = before.filter(({ kind, sale }) => kind !== 'sale' && sale === sold.sale)
+    const others = before.filter((report) => !early.includes(report))
+    if (sold.acks.get(place)?.warned.has(epc) !== false) return undefined
+    if (this.#isOverLimit(sold))
+      return place === agent && before.length === 0 && this.#isSurelyOver(sold, place) ? 'alarm' : undefined
+    if (unknown.some((report) => others.includes(report))) return undefined
+    if (early.length === 0) return 'silent'
+    // A void or return that came before its sale counts where both are acknowledged.
+    return early.some(({ acks }) => acks.has(agent)) && sold.acks.has(agent) ? 'alarm' : undefined
+  }
+
+  /**
+   * The reports that change the tag. A void or return of a sale does not change goods that were sold again. Undefined if
+   * a place did not know that they were sold again.
+   */
+  #effective(reports: readonly TrackedReport[], epc: string): TrackedReport[] | undefined {
+    const all: TrackedReport[] = []
+    for (const report of reports) {
+      const sold = all.findLast(({ kind }) => kind === 'sale')
+      const isOfAnother = report.kind !== 'sale' && report.sale !== undefined && sold && sold.sale !== report.sale
+      const isLater = isOfAnother && reports.some(({ kind, sale }) => kind === 'sale' && sale === report.sale)
+      if (!isLater) all.push(report)
+      else if (![...report.acks.keys()].every((place) => this.#book.knows(place, sold, epc, report.startedMs)))
+        return undefined
+    }
+    return all
+  }
+
+  /** True if the till may have sold more in this hour than the policy allows. */
+  #isOverLimit(sold: TrackedReport): boolean {
+    return this.#salesOfTill(sold).length > this.#parts.salesPerHour
+  }
+
+  /** True if the place had as many sales of this till and hour as the policy allows before this one. */
+  #isSurelyOver(sold: TrackedReport, place: string): boolean {
+    const postedMs = sold.posted.get(place) ?? 0
+    const all = this.#salesOfTill(sold)
+    const isOneHour = new Set(all.map(({ startedMs }) => Math.floor(startedMs / HOUR_MS))).size === 1
+    const before = all.filter(
+      ({ acks, unsure }) => !unsure.has(place) && (acks.get(place)?.atMs ?? Infinity) <= postedMs,
+    )
+    return isOneHour && before.length >= this.#parts.salesPerHour
+  }
+
+  #salesOfTill({ sale: of = '' }: TrackedReport): TrackedReport[] {
+    const [till] = of.split(' ')
+    return this.#book.reports.filter(
+      ({ kind, sale, isConflict }) => kind === 'sale' && isConflict !== true && sale?.split(' ')[0] === till,
+    )
+  }
+
+  checkEnd(db: Connection): void {
+    const rows = db
+      .prepare<[], { till: string; totalCent: number }>(
+        'SELECT till, total_cent AS totalCent FROM purchase WHERE till IS NOT NULL',
+      )
+      .all()
+    const bySale = new Map<string, number[]>()
+    for (const { till, totalCent } of rows) {
+      const { tillId = '', series = '', saleId } = JSON.parse(till) as Record<string, string>
+      const sale = `${tillId} ${series} ${saleId}`
+      bySale.set(sale, [...(bySale.get(sale) ?? []), totalCent])
+    }
+    for (const [sale, totals] of bySale)
+      if (totals.length > 1) this.#core.violate('sales', `the cloud has the sale ${sale} ${totals.length} times`)
+    const conflicts = new Set<string | undefined>()
+    for (const { isConflict, sale } of this.#book.reports) if (isConflict) conflicts.add(sale)
+    for (const { kind, sale = '', acks, unsure, totalCent, isConflict } of this.#book.reports) {
+      const isSure = [...acks.keys()].some((place) => !unsure.has(place))
+      if (kind !== 'sale' || !isSure || isConflict) continue
+      const [total] = bySale.get(sale) ?? []
+      if (total === undefined)
+        this.#core.violate(
+          'sales',
+          `${[...acks.keys()].join(', ')} acknowledged the sale ${sale}, which the cloud lacks`,
+        )
+      else if (total !== totalCent && !conflicts.has(sale))
+        this.#core.violate('sales', `the sale ${sale} of ${totalCent} cents has ${total} cents in the cloud`)
+    }
+    this.#checkStatuses(db)
+  }
+
+  /** Compares the statuses of tags whose reports one agent acknowledged in their order, or that staff changed last. */
+  #checkStatuses(db: Connection): void {
+    const statusOf = db.prepare<[string], { status: string }>(
+      'SELECT item_status AS status FROM protected_item WHERE epc = ?',
+    )
+    for (const epc of new Set(this.#book.reports.flatMap(({ epcs }) => epcs))) {
+      const expected = this.#statusAtEnd(epc)
+      const status = statusOf.get(epc)?.status
+      // A void of goods that were released puts them on hold.
+      const isRight = expected === status || (expected === 'cancelled' && status === 'exception_hold')
+      if (expected !== undefined && !isRight)
+        this.#core.violate(
+          'sales',
+          `the last report about ${epc} makes it ${expected}, but it is ${status} in the cloud`,
+        )
+    }
+  }
+
+  #statusAtEnd(epc: string): string | undefined {
+    const reports = this.#book.certain(epc)
+    if (!reports || reports.length === 0 || reports.some(({ isConflict }) => isConflict)) return undefined
+    const staff = this.#book.byStaff.get(epc)
+    if (staff !== undefined) return this.#parts.isClockSure ? staff : undefined
+    const all = this.#effective(reports, epc)
+    const last = all?.at(-1)
+    if (!all || !last) return undefined
+    const agents = [...last.acks.keys()].filter((place) => place !== CLOUD)
+    const isAll = (place: string) =>
+      reports.every(({ acks }) => acks.has(place) && !acks.get(place)?.warned.has(epc)) && isInOrder(reports, place)
+    if (!agents.some(isAll) || reports.some((report) => report.kind === 'sale' && this.#isOverLimit(report)))
+      return undefined
+    if (last.kind !== 'sale') return last.status
+    const early = all.filter(({ kind, sale }) => kind !== 'sale' && sale === last.sale)
+    return early.some(({ kind }) => kind === 'void') ? 'cancelled' : (early.at(-1)?.status ?? 'paid')
+  }
+}
+
+function isInOrder(reports: readonly TrackedReport[], place: string): boolean {
+  const times = reports.map(({ acks }) => acks.get(place)?.atMs ?? 0)
+  return times.every((atMs, n) => n === 0 || atMs >= (times[n - 1] ?? 0))
+}
