@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { BrokenInvariant } from '../../../../policy/assert.ts'
-import { JournalBody } from '../../../../policy/journal.ts'
+import { JournalBody, type TillEvidence } from '../../../../policy/journal.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
@@ -191,19 +191,31 @@ async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string)
 
 /**
  * The cloud applies a row completely or not at all, and a failing row does not affect others. The cloud first applies
- * all rows of a batch in one savepoint, so that the cloud reads and writes shared facts only once. If a row fails, the
+ * all rows of a batch in one savepoint, apart from reports of tills, so that the cloud reads and writes shared facts only once. If a row fails, the
  * cloud rolls back and applies each row in its own savepoint.
  */
 export type IngestCall = Call
 
+/** Evidence that returns or voids goods, so the rows before it must be complete. */
+const TILL_KINDS: ReadonlySet<string | undefined> = new Set<TillEvidence['kind']>(['sale', 'sale_void', 'sale_return'])
+const isOfTill = ({ evidence }: JournalBody) => TILL_KINDS.has(evidence?.kind)
+
 /** Applies rows in order. Returns for each row whether it was applied. */
 export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
-  if (bodies.length === 0) return []
+  const applied: boolean[] = []
+  for (let from = 0; from < bodies.length; from = applied.length) {
+    const to = bodies.findIndex((body, n) => n > from && isOfTill(body) !== isOfTill(bodies[from] ?? body))
+    applied.push(...(await applyTogether(call, agent, bodies.slice(from, to < 0 ? bodies.length : to))))
+  }
+  return applied
+}
+
+async function applyTogether(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const together = await attempt(call, agent, bodies)
   if (!(together instanceof Error)) return together
   if (bodies.length > 1) {
     const applied: boolean[] = []
-    for (const body of bodies) applied.push(...(await applyRows(call, agent, [body])))
+    for (const body of bodies) applied.push(...(await applyTogether(call, agent, [body])))
     return applied
   }
   call.services.log.error({ agentId: agent.agent_id, err: together }, 'a journal row could not be applied')

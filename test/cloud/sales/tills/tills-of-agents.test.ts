@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { TillEvidence } from '../../../../policy/journal.ts'
+import type { Evidence, TillEvidence } from '../../../../policy/journal.ts'
+import { saleKeyOf } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -95,6 +96,33 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       return: { returnId: 'r2', epcs: [sent], saleId: sale.saleId, tillId: 'till-3' },
     })
     expect(await exceptions('return_unclear')).toHaveLength(1)
+  })
+
+  it('comes back in the same batch after its labels came off, and the purchase says so', async () => {
+    const sale = saleOf(await item())
+    const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    const { purchaseId } = results[0]
+    const redemptionId = `rdm-${sale.saleId}`
+    const claim: Evidence = {
+      kind: 'claim',
+      redemptionId,
+      nonce: saleKeyOf(shop.storeId, sale),
+      source: 'receipt',
+      rightClass: 'release',
+      ordinals: [0],
+      deviceId: shop.devices.pos_deactivator,
+    }
+    const rows = [
+      till.row({ evidence: claim }),
+      till.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
+      till.row({
+        evidence: { kind: 'sale_return', return: { returnId: `b-${sale.saleId}`, epcs: sale.lines[0]?.epcs ?? [] } },
+      }),
+    ]
+    expect((await till.report(rows)).body).toMatchObject({ accepted: 3 })
+    expect(await shop.ok('fetchPurchase', { transactionId: purchaseId })).toMatchObject({
+      securityTagStatus: 'deactivated',
+    })
   })
 
   it('that comes back in a way that cannot be booked is an exception, and its tag alarms', async () => {
