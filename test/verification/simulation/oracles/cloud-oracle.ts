@@ -64,6 +64,8 @@ interface CloudStatements {
   endedHold: Statement<[string]>
   /** Returns a row if an active recall stops the item of this token, or of one of its units. */
   isRecalled: Statement<[string, string]>
+  /** Returns a row if a till sold this purchase. */
+  ofTill: Statement<[string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -129,7 +131,9 @@ class CommitWatcher implements CloudOracle {
     const watch = this.#watchOf(db)
     for (const change of watch.changes.all(this.#lastChange)) {
       this.#lastChange = change.n
-      const wrong = forbiddenChange(change)
+      // A till may void a sale whose goods have left.
+      const isVoid = change.was === 'UNLOADED' && change.became === 'CANCELLED' && watch.ofTill.get(change.id)
+      const wrong = isVoid ? undefined : forbiddenChange(change)
       if (wrong !== undefined) this.#core.violate('I15', wrong)
       const cancelled =
         change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
@@ -197,6 +201,7 @@ class CommitWatcher implements CloudOracle {
          WHERE i.item_id IN (SELECT item_id FROM protection_authorization WHERE nonce = ?
            UNION SELECT p.item_id FROM authorization_unit u JOIN purchase_unit p ON p.line_id = u.line_id AND p.unit_no = u.unit_no AND p.bound = 1 WHERE u.nonce = ?)`,
       ),
+      ofTill: db.prepare<[string]>('SELECT 1 FROM purchase WHERE purchase_id = ? AND till IS NOT NULL'),
       denied: db.prepare<[string], Denied>(
         'SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0',
       ),

@@ -46,7 +46,7 @@ class Judge implements TillOracle {
   expected(agent: string, epc: string): 'silent' | 'alarm' | undefined {
     const book = this.#book
     const reports = book.certain(epc)
-    if (!reports || book.byStaff.has(epc)) return undefined
+    if (!reports || book.byStaff.has(epc) || isRacing(reports)) return undefined
     const all = this.#effective(reports, epc)
     if (!all) return undefined
     const last = all.at(-1)
@@ -175,6 +175,7 @@ class Judge implements TillOracle {
     const reports = this.#book.certain(epc)
     if (!reports || reports.length === 0 || reports.some(({ isConflict }) => isConflict)) return undefined
     const staff = this.#book.byStaff.get(epc)
+    if (staff === undefined && isRacing(reports)) return undefined
     if (staff !== undefined) return this.#parts.isClockSure ? staff : undefined
     const all = this.#effective(reports, epc)
     const last = all?.at(-1)
@@ -188,6 +189,14 @@ class Judge implements TillOracle {
     const early = all.filter(({ kind, sale }) => kind !== 'sale' && sale === last.sale)
     return early.some(({ kind }) => kind === 'void') ? 'cancelled' : (early.at(-1)?.status ?? 'paid')
   }
+}
+
+/**
+ * True if the cloud got some of several reports directly. A row of an agent may arrive later, and the cloud orders them
+ * only if a minute lies between them (ADR trusted-time).
+ */
+function isRacing(reports: readonly TrackedReport[]): boolean {
+  return reports.length > 1 && reports.some(({ acks }) => acks.has(CLOUD))
 }
 
 function isInOrder(reports: readonly TrackedReport[], place: string): boolean {
