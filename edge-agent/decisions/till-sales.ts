@@ -158,11 +158,15 @@ export class TillSales {
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
-    const isVoid = state === 'void' || known?.state === 'void'
+    // Another agent announces a void by its receipt.
+    const wasVoided = known?.state === 'void' || till.tag(`R${saleKey}`) !== undefined
+    const isVoid = state === 'void' || wasVoided
     const isSold = state !== 'open' && !isVoid
-    const { answer, keys, returned } = this.#assess(sale, isSold, nowMs)
+    // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
+    const becomes = isSold ? 'paid' : state === 'paid' ? 'cancelled' : undefined
+    const { answer, keys, returned } = this.#assess(sale, becomes, nowMs)
     for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
-    for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
+    for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq)
     till.saveSale({
       saleKey,
       tillId,
@@ -184,13 +188,14 @@ export class TillSales {
     return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
   }
 
-  /** Finds what is doubtful, and for each tag that becomes paid or comes back, its keys. */
+  /** Finds what is doubtful, and the keys of each tag that becomes `becomes`, or comes back. */
   #assess(
     sale: TillSale,
-    isSold: boolean,
+    becomes: 'paid' | 'cancelled' | undefined,
     nowMs: number,
   ): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][]; returned: string[][] } {
     const { items } = this.#parts
+    const isSold = becomes === 'paid'
     const warnings: Warning[] = []
     const about = `sale ${sale.saleId}`
     const occurredMs = Date.parse(sale.occurredAt)
@@ -224,15 +229,15 @@ export class TillSales {
         const fault =
           isReturned || isCancelled ? undefined : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
-        const becomesPaid =
-          isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
-        if (becomesPaid && tag.isValid && !taken) {
+        const isChanged =
+          becomes && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
+        if (isChanged && tag.isValid && !taken) {
           keys.push(own)
           lineOfKeys.set(own, i)
         }
         const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
         if (comesBack) returned.push(own)
-        const itemStatus = item && (becomesPaid || taken) ? 'paid' : comesBack ? 'returned' : item?.status
+        const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
     return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
@@ -279,13 +284,23 @@ export class TillSales {
     return all.filter(([name]) => name !== undefined && [sale?.seq, undefined].includes(till.tag(name)?.seq))
   }
 
-  /** Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. */
-  #moveBack(keys: readonly string[], status: ItemStatus, nowMs: number, seq: number): ReturnAnswer['items'] {
+  /**
+   * Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. `isNamed`: the till
+   * named the tag, so it was perhaps sold at an agent whose notice is on its way.
+   */
+  #moveBack(
+    keys: readonly string[],
+    status: ItemStatus,
+    nowMs: number,
+    seq: number,
+    isNamed = false,
+  ): ReturnAnswer['items'] {
     const { items, ledger } = this.#parts
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
-    if (mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    const isBack = mayComeBack(item) || (isNamed && item?.status === 'sellable')
+    if (isBack) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
@@ -301,8 +316,9 @@ export class TillSales {
     const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const back = tags.flatMap((tag) => {
-      const keys = 'keys' in tag ? tag.keys : items.keysOf(tag.kind, tag.id)
-      return this.#moveBack(keys, status, nowMs, seq)
+      return 'keys' in tag
+        ? this.#moveBack(tag.keys, status, nowMs, seq)
+        : this.#moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
     })
     const answer = { returnId: request.returnId, items: back }
     const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)

@@ -175,7 +175,7 @@ describe('a till at an agent', () => {
     expect(sirens()).toBe(1)
     expect((await post('/v1/sales/void', { saleId: two.saleId, tillId })).body.waiting).toBe(true)
     await post('/v1/sales', two)
-    expect(store.agent.items.find('epc', second)?.status).toBe('sellable')
+    expect(store.agent.items.find('epc', second)?.status).toBe('cancelled')
     await join()
     expect((await purchases()).map((row) => row.sale_id).sort()).toEqual([saleId, two.saleId].sort())
     const { purchases: shown } = await store.drive(
@@ -196,7 +196,7 @@ describe('a till at an agent', () => {
     const { saleId, tillId } = sent
     expect((await post('/v1/sales/void', { saleId, tillId })).body.waiting).toBe(true)
     expect((await post('/v1/sales', { ...sent, totalCent: 4_990 })).status).toBe(200)
-    expect(store.agent.items.find('epc', epc)?.status).toBe('sellable')
+    expect(store.agent.items.find('epc', epc)?.status).toBe('cancelled')
     await join()
     expect(await purchases()).toMatchObject([{ sale_id: saleId, state: 'void', purchase_id: expect.any(String) }])
   })

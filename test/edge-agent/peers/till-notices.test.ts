@@ -71,6 +71,38 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
 })
 
+it('a void that came before its sale counts at the agents that heard of it', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  const [first, second] = [sale(a), sale(b)]
+  for (const { saleId } of [first, second]) await post(s.home, 'sales/void', { saleId })
+  await until('the voids there', async () => s.other.agent.ledger.till.tag(denied()) !== undefined)
+  expect(await post(s.other, 'sales', first)).toMatchObject({ items: [{ tag: a, itemStatus: 'cancelled' }] })
+  await becomes(s.home, a, 'cancelled')
+  // The other agent does not hear of the void in time.
+  s.onLan = () => 'cut'
+  s.other.agent.ledger.till.saveTag(`E${b}`, 'paid', s.platform.clock.wall(), 1)
+  await post(s.home, 'sales', second)
+  s.onLan = () => 'pass'
+  await becomes(s.other, b, 'cancelled')
+  expect(statusAt(s.home, b)).toBe('cancelled')
+})
+const denied = () =>
+  s.home.agent.ledger.till.changesAfter(0, 100).findLast(({ name }) => name.startsWith('R'))?.name ?? ''
+
+it('goods that came back at another till stay here, although its agent hears of their sale later', async () => {
+  const [epc = ''] = await openTills(1)
+  s.onLan = () => 'cut'
+  await post(s.home, 'sales', sale(epc))
+  expect(await post(s.other, 'returns', { returnId: 'r9', epcs: [epc] })).toMatchObject({
+    items: [{ tag: epc, itemStatus: 'returned' }],
+  })
+  s.onLan = (url) => (url.includes(String(s.home.port)) ? 'cut' : 'pass')
+  await until('the sale there', async () => s.sent.some(({ url }) => url.includes('till-notices')))
+  expect(statusAt(s.other, epc)).toBe('returned')
+  s.onLan = () => 'pass'
+  await becomes(s.home, epc, 'returned')
+})
+
 it('is repeated until the other agent has it, also after restarts of both', async () => {
   const [a = '', b = ''] = await openTills(2)
   await s.kill(s.other)
