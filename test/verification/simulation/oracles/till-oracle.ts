@@ -88,11 +88,13 @@ class Judge implements TillOracle {
    */
   #effective(reports: readonly TrackedReport[], epc: string): TrackedReport[] | undefined {
     const all: TrackedReport[] = []
+    const hasSale = (of: string | undefined) => reports.some(({ kind, sale }) => kind === 'sale' && sale === of)
     for (const report of reports) {
+      // It waits for its sale.
+      if (report.sale !== undefined && !hasSale(report.sale)) continue
       const sold = all.findLast(({ kind }) => kind === 'sale')
       const isOfAnother = report.kind !== 'sale' && report.sale !== undefined && sold && sold.sale !== report.sale
-      const isLater = isOfAnother && reports.some(({ kind, sale }) => kind === 'sale' && sale === report.sale)
-      if (!isLater) all.push(report)
+      if (!isOfAnother) all.push(report)
       else if (![...report.acks.keys()].every((place) => this.#book.knows(place, sold, epc, report.startedMs)))
         return undefined
     }
