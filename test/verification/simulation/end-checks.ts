@@ -8,6 +8,7 @@ import type { Customers } from './people/customers.ts'
 import type { Shop } from './nodes/initial-shop.ts'
 import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
+import type { TillBook } from './oracles/till-book.ts'
 import type { TillOracle } from './oracles/till-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
@@ -23,7 +24,7 @@ export interface EndParts {
   money: MoneyOracle | undefined
   shop: Shop
   /** Undefined in a run without tills. */
-  tills: { readonly oracle: Pick<TillOracle, 'checkEnd'> } | undefined
+  tills: { readonly oracle: Pick<TillOracle, 'checkEnd'>; readonly book: Pick<TillBook, 'lost'> } | undefined
 }
 
 /** Accepted delay of a webhook, ms. */
@@ -188,7 +189,7 @@ function failedSignIn({ agents, shop }: EndParts): string | undefined {
 }
 
 /** Describes the first item whose status differs between an agent and the cloud. */
-function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
+function staleItem({ agents, shop, tills }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
       // A recalled item counts as on hold.
@@ -197,7 +198,9 @@ function staleItem({ agents, shop }: EndParts, db: Connection): string | undefin
     )
     .all(shop.storeId)
   for (const { name, agent } of agents) {
-    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
+    // An agent keeps what another announced before the disk of that one was restored.
+    const isLost = (epc: string) => tills?.book.lost.has(epc) === true
+    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status && !isLost(epc))
     if (wrong)
       return `${name} has the item ${wrong.epc} as ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, but it is ${wrong.status}`
   }

@@ -317,6 +317,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       devices: this.actuators,
       pace: plan.pace,
       isClockSure: !this.#has('agent-clock', 'cloud-clock', 'rollback', 'keys'),
+      isLanSure: !this.#has('lan', 'weather', 'half-open', 'agent-crash', 'restart', 'enrol', 'rollback', 'agent-disk'),
       showReceipt: (bought) => this.people.showReceipt(bought),
     })
   }

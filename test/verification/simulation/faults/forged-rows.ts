@@ -7,6 +7,7 @@ import {
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import type { Signer } from '../../../../policy/documents/keys.ts'
 import { signDocument } from '../../../../policy/documents/signed-document.ts'
+import { TILL_NOTICE_LIFE, type TillNotice } from '../../../../policy/documents/till-notice.ts'
 import type { Evidence, JournalBody } from '../../../../policy/journal.ts'
 import { RIGHT_CLASSES } from '../../../../policy/vocabulary.ts'
 import type { Chance } from '../virtual/chance.ts'
@@ -34,6 +35,8 @@ export interface ForgedRows {
   next(db: Connection): JournalBody | undefined
   /** Forges a release notice with an invalid proof, signed for the liar's own device. */
   notice(deviceId: string): string
+  /** Forges a notice that a till sold goods of the store. Undefined if the cloud has no goods for sale. */
+  saleNotice(db: Connection): string | undefined
   /** Forges a home request to `home` in the name of another agent. */
   question(home: string): string
   readonly watch: ForgedIds
@@ -80,6 +83,7 @@ class DrawnForgeries implements ForgedRows {
       this.#claimOfAnothersToken,
       this.#voidOfAnothersToken,
       this.#eventOfAnothersUse,
+      this.#saleOfNoTill,
       ...forgedAlarms(chance, facts, this.watch.alarmOperators),
     ]
   }
@@ -103,6 +107,16 @@ class DrawnForgeries implements ForgedRows {
       proof: this.#chance.one([{ receipt: '2KCE3IQBE4CE', ordinal: 0 }, { token: 'a.b.c' }]),
     }
     return signDocument(DOCUMENT_KINDS.release, claims, signer)
+  }
+
+  saleNotice(db: Connection): string | undefined {
+    const epc = this.#epcForSale(db)
+    if (epc === undefined) return undefined
+    const { agentId, storeId, signer, nowMs } = this.#facts()
+    const iat = Math.floor(nowMs / 1_000)
+    const tags = [{ name: `E${epc}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null }]
+    const claims: TillNotice = { aud: storeId, iat, exp: iat + TILL_NOTICE_LIFE, iss: agentId, tags }
+    return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
   }
 
   question(home: string): string {
@@ -216,6 +230,23 @@ class DrawnForgeries implements ForgedRows {
     this.#ownDelegations.push(delegation)
     const { redemptionId, holder: agentId, rightClass } = delegation
     return this.#delegated(unit, redemptionId, { homeEpoch: ownEpoch, agentId, rightClass })
+  }
+
+  // The policy names the liar not in `tillSales.agents`.
+  readonly #saleOfNoTill = (db: Connection): JournalBody | undefined => {
+    const epc = this.#epcForSale(db)
+    if (epc === undefined) return undefined
+    const saleId = this.#newId('sale')
+    this.watch.sales.add(saleId)
+    const occurredAt = new Date(this.#facts().nowMs).toISOString()
+    const lines = [{ name: 'Lüge', quantity: 1, priceUnit: 100, vat: 19 as const, epcs: [epc] }]
+    return this.#row({ kind: 'sale', sale: { saleId, occurredAt, lines }, items: [0, 0] })
+  }
+
+  #epcForSale(db: Connection): string | undefined {
+    const sql =
+      "SELECT epc FROM protected_item WHERE store_id = ? AND epc IS NOT NULL AND item_status = 'sellable' ORDER BY rowid DESC LIMIT ?"
+    return this.#one(db.prepare<[string, number], { epc: string }>(sql).all(this.#facts().storeId, NEWEST))?.epc
   }
 
   readonly #returnedWithoutReport = (): JournalBody | undefined => {

@@ -243,9 +243,14 @@ class SimulatedLiar implements LyingAgent {
 
   /** Sends a forged release notice or home request to another agent. That agent must reject the message. */
   async #sendToNeighbour(to: AgentNode): Promise<void> {
-    const [path, body] = this.#chance.happens(0.7)
-      ? ['releases', { notice: this.#lies.notice(this.#deviceId) }]
-      : ['home/redeem', { question: this.#lies.question(to.identity.agentId) }]
+    const db = this.#cloud.disk.reading
+    const notice = db && this.#chance.happens(0.2) ? this.#lies.saleNotice(db) : undefined
+    const [path, body] =
+      notice !== undefined
+        ? ['till-notices', { notice }]
+        : this.#chance.happens(0.7)
+          ? ['releases', { notice: this.#lies.notice(this.#deviceId) }]
+          : ['home/redeem', { question: this.#lies.question(to.identity.agentId) }]
     const url = `http://${lanHost(to.name)}/v1/${path}`
     const server = this.#lan.at(url)
     if (!server) return

@@ -5,6 +5,7 @@ import { AGENT_MUTANTS } from './agent-mutants.ts'
 import { MULTI_AGENT_MUTANTS } from './multi-agent-mutants.ts'
 import { CLOUD_MUTANTS } from './cloud-mutants.ts'
 import { PAYMENT_MUTANTS } from './payment-mutants.ts'
+import { TILL_MUTANTS } from './till-mutants.ts'
 
 /** Every mutant of the simulation. */
 export const MUTANTS: readonly Mutant[] = [
@@ -14,4 +15,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...PAYMENT_MUTANTS,
   ...LYING_AGENT_MUTANTS,
   ...EMERGENCY_MUTANTS,
+  ...TILL_MUTANTS,
 ]

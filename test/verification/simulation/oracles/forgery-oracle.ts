@@ -21,6 +21,8 @@ export interface ForgedIds {
   readonly events: Set<string>
   /** Operators that the liar named for alarms at another agent's gates. */
   readonly alarmOperators: Set<string>
+  /** Sales that the liar reported, although the policy does not name it. */
+  readonly sales: Set<string>
 }
 
 /** Maximum number of ids of each kind that are checked. The newest ids are checked first. */
@@ -38,6 +40,7 @@ export function noForgedIds(): ForgedIds {
     voids: none(),
     events: none(),
     alarmOperators: none(),
+    sales: none(),
   }
 }
 
@@ -96,6 +99,11 @@ export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: 
         has('SELECT 1 FROM alarm_disposition WHERE operator_id = ?', id) ||
         has('SELECT 1 FROM protection_exception WHERE acknowledged_by = ?', id),
       `the cloud accepted that an agent handled an alarm of another agent's gate`,
+    )
+    expect(
+      watch.sales,
+      (id) => has('SELECT 1 FROM till_sale WHERE sale_id = ?', id),
+      'the cloud accepted the sale of an agent that the policy does not name',
     )
     expect(
       watch.outcomes,

@@ -49,6 +49,8 @@ export class TillBook {
   readonly byStaff = new Map<string, string>()
   /** Tags of which the contract promises nothing any more, for example after a restore of a disk. */
   readonly #doubted = new Set<string>()
+  /** Tags whose reports a restored disk may have lost, after other agents heard of them. */
+  readonly lost = new Set<string>()
   readonly #ofTag = new Map<string, TrackedReport[]>()
   readonly #sent = new Map<string, { from: string; atMs: number }>()
   readonly #notices = new Map<string, Notice[]>()
@@ -100,6 +102,7 @@ export class TillBook {
       if (!report.acks.has(place)) continue
       report.unsure.add(place)
       this.doubt(report.epcs)
+      for (const epc of report.epcs) this.lost.add(epc)
     }
     if (place === CLOUD) this.doubt([...this.byStaff.keys()])
   }

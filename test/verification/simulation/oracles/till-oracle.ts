@@ -9,6 +9,8 @@ import { CLOUD, type TillBook, type TrackedReport } from './till-book.ts'
 export interface TillOracle {
   /** What a gate of this agent must do with the tag now; undefined if the contract leaves it open. */
   expected(agent: string, epc: string): 'silent' | 'alarm' | undefined
+  /** Reports that this agent should have announced to the other one, which has not acknowledged them. */
+  unannounced(from: string, to: string, beforeMs: number): string[]
   /** Compares the cloud with the acknowledged reports, when all rows have arrived. */
   checkEnd(db: Connection): void
   /** Number of gate passages that were judged, by what was expected. */
@@ -22,6 +24,8 @@ export interface TillOracleParts {
   isClockSure: boolean
   /** Sales of one till in an hour that may release goods. */
   salesPerHour: number
+  /** True if all messages between the agents arrive at once. */
+  isLanSure: boolean
 }
 
 const HOUR_MS = 3_600_000
@@ -79,7 +83,10 @@ class Judge implements TillOracle {
     if (unknown.some((report) => others.includes(report))) return undefined
     if (early.length === 0) return 'silent'
     // A void or return that came before its sale counts where both are acknowledged.
-    return early.some(({ acks }) => acks.has(agent)) && sold.acks.has(agent) ? 'alarm' : undefined
+    const isHere = early.some(({ acks }) => acks.has(agent)) && sold.acks.has(agent)
+    // Another agent that did not hear of the void announces the sale.
+    const isElsewhere = [...sold.posted.keys()].some((other) => other !== agent && other !== CLOUD)
+    return isHere && (!isElsewhere || this.#parts.isLanSure) ? 'alarm' : undefined
   }
 
   /**
@@ -124,6 +131,23 @@ class Judge implements TillOracle {
     )
   }
 
+  unannounced(from: string, to: string, beforeMs: number): string[] {
+    const epcs = new Set(this.#book.reports.flatMap((report) => report.epcs))
+    return [...epcs].filter((epc) => {
+      const reports = this.#book.certain(epc)
+      const last = reports && this.#effective(reports, epc)?.at(-1)
+      if (!reports || !last || reports.length > 2 || last.isConflict || isRacing(reports)) return false
+      // Later reports replace earlier ones, so only tags whose reports one agent took are compared.
+      const isOwn = reports.every(({ acks, posted }) => acks.has(from) && posted.size === 1)
+      const ack = last.acks.get(from)
+      const isOld = ack !== undefined && ack.atMs < beforeMs
+      const isPlain = reports[0]?.kind === 'sale' && !reports[0].acks.get(from)?.warned.has(epc)
+      const isOver = reports[0] !== undefined && this.#isOverLimit(reports[0])
+      const nowMs = this.#core.scheduler.nowMs
+      return isOwn && isOld && isPlain && !isOver && !this.#book.knows(to, last, epc, nowMs)
+    })
+  }
+
   checkEnd(db: Connection): void {
     const rows = db
       .prepare<[], { till: string; totalCent: number }>(
@@ -140,6 +164,7 @@ class Judge implements TillOracle {
       if (totals.length > 1) this.#core.violate('sales', `the cloud has the sale ${sale} ${totals.length} times`)
     const conflicts = new Set<string | undefined>()
     for (const { isConflict, sale } of this.#book.reports) if (isConflict) conflicts.add(sale)
+    this.#checkConflicts(db)
     for (const { kind, sale = '', acks, unsure, totalCent, isConflict } of this.#book.reports) {
       const isSure = [...acks.keys()].some((place) => !unsure.has(place))
       if (kind !== 'sale' || !isSure || isConflict) continue
@@ -153,6 +178,22 @@ class Judge implements TillOracle {
         this.#core.violate('sales', `the sale ${sale} of ${totalCent} cents has ${total} cents in the cloud`)
     }
     this.#checkStatuses(db)
+  }
+
+  /** If agents acknowledged different sales with the same names, an exception must name them. */
+  #checkConflicts(db: Connection): void {
+    const raised = db
+      .prepare<[], { detail: string }>("SELECT detail FROM protection_exception WHERE kind = 'sale_conflict'")
+      .all()
+    const isSure = ({ acks, unsure }: TrackedReport) =>
+      [...acks.keys()].some((place) => place !== CLOUD && !unsure.has(place))
+    const sales = this.#book.reports.filter(({ kind }) => kind === 'sale')
+    for (const second of sales.filter((report) => report.isConflict && isSure(report))) {
+      const first = sales.find((report) => report.sale === second.sale && report !== second)
+      const number = second.sale?.split(' ').at(-1) ?? ''
+      if (first && isSure(first) && !raised.some(({ detail }) => detail.includes(`the number ${number};`)))
+        this.#core.violate('sales', `two agents recorded different sales ${second.sale}, and no exception reports it`)
+    }
   }
 
   /** Compares the statuses of tags whose reports one agent acknowledged in their order, or that staff changed last. */

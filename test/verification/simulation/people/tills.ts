@@ -1,4 +1,5 @@
 import { hashSecret, newSecret } from '../../../../edge-agent/identity/identity.ts'
+import type { TillRight } from '../../../../edge-agent/ledger/pairings.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import { gateReader, type GateReader } from '../nodes/gate-reader.ts'
 import type { Actuators } from '../nodes/actuators.ts'
@@ -46,6 +47,8 @@ export interface TillsParts {
   devices: Actuators
   pace: Pace
   isClockSure: boolean
+  /** True if all messages between the agents arrive at once. */
+  isLanSure: boolean
   /** A shopper shows the receipt of a till's sale at a device. */
   showReceipt(bought: OwnedPurchase): Promise<void>
 }
@@ -75,6 +78,9 @@ const CLOCKS_MS = 3_000
 const ASSESSED_MS = 600
 const WALK_SECONDS = 3
 const POLICY_WITHIN_MS = 15_000
+/** Time in which a notice reaches an agent if both run and the network of the store has no faults, ms. */
+const ANNOUNCED_WITHIN_MS = 45_000
+const CHECK_EVERY_MS = 5_000
 
 /** Creates the tills of a run. */
 export function tills(parts: TillsParts): Tills {
@@ -150,6 +156,7 @@ class ShopTills implements Tills {
       scheduler.nowMs < untilMs && !this.#named.every(hasPolicy);
     )
       await scheduler.pause(500)
+    this.#watchNotices()
   }
 
   disturb(): void {
@@ -176,6 +183,8 @@ class ShopTills implements Tills {
     const kind = chance.next()
     if (kind < 0.1) return this.#pass(goods, chance)
     const till = chance.one(this.#tills)
+    if (chance.happens(0.1)) await this.#sellWithoutRight(till, chance)
+    if (kind < 0.13) return this.#sellHeld(till, goods, chance)
     if (kind < 0.25) return this.#sellAfterItsEnd(till, goods, chance)
     const sold = await this.#sell(till, goods, chance)
     if (!sold) return
@@ -190,6 +199,41 @@ class ShopTills implements Tills {
     if (chance.happens(0.8)) await this.#pass(goods, chance)
     await this.#linger(chance)
     if (chance.happens(0.5)) await this.#pass(goods, chance)
+  }
+
+  /** Checks that notices arrive while the network of the store works. */
+  #watchNotices(): void {
+    const { agents, lan } = this.#parts
+    const { scheduler } = this.#core
+    let sureSinceMs = scheduler.nowMs
+    let processes: unknown[] = []
+    const check = () => {
+      const isSure = lan.wire.state === 'up' && lan.wire.messageFaults.lose === 0 && lan.wire.messageFaults.slow === 0
+      const now = agents.flatMap(({ agent, identity }) => [agent, identity.agentId])
+      if (!isSure || now.some((each, n) => each === undefined || each !== processes[n])) sureSinceMs = scheduler.nowMs
+      processes = now
+      if (scheduler.nowMs - sureSinceMs >= ANNOUNCED_WITHIN_MS)
+        for (const from of this.#named)
+          for (const to of agents.filter((node) => node !== from)) this.#checkNotices(from, to)
+      scheduler.after(CHECK_EVERY_MS, check)
+    }
+    check()
+  }
+
+  #checkNotices(from: AgentNode, to: AgentNode): void {
+    const isKnown = ({ agent }: AgentNode, { identity }: AgentNode) =>
+      agent?.trust.policy?.agents?.some(({ agentId, url }) => agentId === identity.agentId && url !== null)
+    const isNamed = to.agent?.trust.policy?.policy.tillSales.agents.includes(from.identity.agentId)
+    if (!isKnown(from, to) || !isKnown(to, from) || !isNamed || this.#isClockWrong(from) || this.#isClockWrong(to))
+      return
+    const beforeMs = this.#core.scheduler.nowMs - ANNOUNCED_WITHIN_MS
+    const [epc] = this.oracle.unannounced(from.name, to.name, beforeMs)
+    if (epc !== undefined)
+      this.#core.violate('liveness', `${to.name} has not heard from ${from.name} what a till reported of ${epc}`)
+  }
+
+  #isClockWrong({ agent }: AgentNode): boolean {
+    return Math.abs((agent?.clock.now().nowMs ?? 0) - this.#core.scheduler.nowMs) > 30_000
   }
 
   #linger(chance: Chance): Promise<void> {
@@ -212,12 +256,11 @@ class ShopTills implements Tills {
   }
 
   /** Pairs a till with an agent, as `untag edge pair` does. */
-  async #pair(tillId: string, node: AgentNode): Promise<void> {
+  async #pair(tillId: string, node: AgentNode, rights: readonly TillRight[] = ['sales', 'returns']): Promise<void> {
     const { agent } = node
     const { process } = node.machine
     if (!agent || !process?.isAlive) return
     const credential = newSecret('pair', this.#chance)
-    const rights = ['sales', 'returns'] as const
     const add = () =>
       agent.ledger.pairings.addProgram(hashSecret(credential), tillId, this.#core.scheduler.nowMs, rights)
     await new Promise<void>((resolve) => {
@@ -331,8 +374,37 @@ class ShopTills implements Tills {
     if (await this.#postSale(sale, goods, chance)) await this.#pass(goods, chance)
   }
 
+  /** Staff put goods on hold, and a till whose agent knows it sells them nevertheless: they must stay. */
+  async #sellHeld(till: Till, goods: readonly TillGood[], chance: Chance): Promise<void> {
+    const { home } = till
+    await this.#changeByStaff(goods, chance, ['exception_hold'])
+    for (let n = 0; n < 10 && home.agent?.items.find('epc', goods[0]?.epc ?? '')?.status !== 'exception_hold'; n++)
+      await this.#core.scheduler.pause(1_000)
+    const isKnown = (epc: string) => home.agent?.items.find('epc', epc)?.status === 'exception_hold'
+    const held = goods.filter(({ epc }) => isKnown(epc))
+    if (held.length === 0 || held.length < goods.length) return
+    const { report, message } = this.#beginSale(till, goods, chance)
+    await this.#posts.once(till.tillId, report, message, home)
+    const warned = report.acks.get(home.name)?.warned
+    const missed = warned && held.find(({ epc }) => !warned.has(epc))
+    if (missed) this.#core.violate('alarms', `${home.name} sells ${missed.epc}, which is on hold, without a warning`)
+    await this.#pass(held, chance, home)
+  }
+
+  /** A program with the right to sell must not void. */
+  async #sellWithoutRight(till: Till, chance: Chance): Promise<void> {
+    const name = `${till.tillId}-sells-only`
+    await this.#pair(name, till.home, ['sales'])
+    const credential = this.#credentials.get(`${till.home.name} ${name}`)
+    if (credential === undefined) return
+    const body = { saleId: `void-${chance.between(1, 1_000_000)}`, tillId: till.tillId }
+    const answer = await this.#posts.request(till.home, 'sales/void', body, credential)
+    if (answer !== undefined && answer !== 'undelivered' && answer.status === 200)
+      this.#core.violate('tills', `${till.home.name} voids a sale for a program without the right`)
+  }
+
   /** A till whose numbers started again without `series`, at another place. */
-  async #sellWithSameNumber({ message, till }: SoldGoods, chance: Chance): Promise<void> {
+  async #sellWithSameNumber({ report: first, message, till }: SoldGoods, chance: Chance): Promise<void> {
     const goods = this.#stock.splice(0, 1)
     if (goods.length === 0) return
     const body = { ...this.#saleBody(till, goods, chance), ...namesOf(message.body) }
@@ -340,7 +412,12 @@ class ShopTills implements Tills {
     // Which of both gives rights depends on which comes first.
     this.book.doubt(report.epcs)
     this.book.doubt(this.book.reports.filter(({ sale }) => sale === report.sale).flatMap(({ epcs }) => epcs))
-    await this.#posts.once(till.tillId, report, { path: 'sales', body }, chance.one(this.#placesOf(till)))
+    const place = chance.one(this.#placesOf(till))
+    await this.#posts.once(till.tillId, report, { path: 'sales', body }, place)
+    const name = place === CLOUD ? CLOUD : place.name
+    // A place that has a sale with these names sees that this is another one.
+    if (first.acks.has(name) && !first.unsure.has(name) && report.acks.has(name))
+      this.#core.violate('sales', `${name} records two different sales ${report.sale}`)
   }
 
   async #void({ report, message, till }: SoldGoods, chance: Chance): Promise<boolean> {
@@ -385,12 +462,12 @@ class ShopTills implements Tills {
   }
 
   /** Staff set another status in the cloud, perhaps before the sale arrives there. */
-  async #changeByStaff(goods: readonly TillGood[], chance: Chance): Promise<void> {
+  async #changeByStaff(goods: readonly TillGood[], chance: Chance, to?: readonly string[]): Promise<void> {
     const { merchant, shop } = this.#parts
     const { storeId } = shop
     await this.#core.scheduler.pause(CLOCKS_MS)
     for (const { epc } of goods) {
-      const statuses = chance.happens(0.5) ? ['exception_hold'] : ['exception_hold', 'sellable']
+      const statuses = to ?? (chance.happens(0.5) ? ['exception_hold'] : ['exception_hold', 'sellable'])
       for (const itemStatus of statuses) {
         this.book.staffSet(epc, itemStatus)
         const moved = await merchant.call('updateItemStatus', { storeId, epc, itemStatus })
@@ -422,8 +499,9 @@ class ShopTills implements Tills {
   }
 
   /** Carries goods through a gate, and compares what it does with what the contract promises. */
-  async #pass(goods: readonly TillGood[], chance: Chance): Promise<void> {
-    const node = chance.one(this.#parts.agents)
+  async #pass(goods: readonly TillGood[], chance: Chance, where?: AgentNode): Promise<void> {
+    const node = where ?? chance.one(this.#parts.agents)
+    const mustAlarm = where !== undefined
     const gate = this.#parts.equipment.gates[this.#parts.agents.indexOf(node)] ?? ''
     const { agent } = node
     if (!agent || this.#busy.has(gate)) return
@@ -446,8 +524,8 @@ class ShopTills implements Tills {
       // Judges only if nothing was reported meanwhile.
       if (!left || version !== this.book.versionOf(epc)) continue
       const still = this.oracle.expected(node.name, epc)
-      if (expected === undefined || still !== expected) continue
-      this.#judge(node, epc, expected, left)
+      if (mustAlarm) this.#judge(node, epc, 'alarm', left)
+      else if (expected !== undefined && still === expected) this.#judge(node, epc, expected, left)
     }
   }
 

@@ -1,0 +1,253 @@
+import { change, type Mutant } from './mutant.ts'
+
+const SALES = 'edge-agent/decisions/till-sales.js'
+const REPORTS = 'edge-agent/ledger/till-reports.js'
+const NOTICES = 'edge-agent/peers/till-notices.js'
+const ROUTES = 'edge-agent/http/routes/sale-routes.js'
+
+/** Mutants of sales that tills report: one for each rule of ADR till-sales. */
+export const TILL_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'sale-not-journalled',
+    what: 'The agent answers a sale without a row in its journal.',
+    changes: [
+      change(
+        SALES,
+        "const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } });",
+        'const { seq } = journal.head;',
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'sale-applied-twice',
+    what: 'The cloud books a sale again that it has booked before.',
+    changes: [change('cloud/sales/tills/record-sale.js', 'if (known?.purchase_id || (known', 'if ((known')],
+    faults: ['tills', 'partition', 'weather'],
+  },
+  {
+    name: 'sale-conflict-ignored',
+    what: 'An agent takes a second, different sale with the same number for a repetition.',
+    changes: [
+      change(SALES, "if (!isSame && (state !== 'open' || known.state === 'open'))", 'if (!isSame && nowMs < 0)'),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'sale-conflict-not-noticed',
+    what: 'The cloud raises no exception for two different sales with the same number.',
+    changes: [
+      change(
+        'cloud/sales/tills/record-sale.js',
+        'async function conflictOf(call, store, known, { agent }) {\n    if (agent)',
+        'async function conflictOf(call, store, known, { agent }) {\n    if (!agent)',
+      ),
+    ],
+    faults: ['tills', 'partition'],
+    liveness: true,
+  },
+  {
+    name: 'limit-of-till-ignored',
+    what: 'An agent lets a till sell more in an hour than the policy allows.',
+    changes: [change(SALES, 'sold.sales + 1 > limits.salesPerHour', 'sold.sales < 0')],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'unnamed-agent-records',
+    what: 'An agent records sales although the policy does not name it.',
+    changes: [change(SALES, 'if (!policy()?.tillSales.agents.includes(agentId))', 'if (policy() === null)')],
+    faults: ['tills', 'agent-crash'],
+  },
+  {
+    name: 'row-of-unnamed-agent-applied',
+    what: 'The cloud applies sales of an agent that the policy does not name.',
+    changes: [
+      change(
+        'cloud/sales/tills/apply-till.js',
+        'if (!policyOf(store).tillSales.agents.includes(agentId)) {',
+        'if (agentId === undefined) {',
+      ),
+    ],
+    faults: ['liar'],
+  },
+  {
+    name: 'notice-of-unnamed-agent-believed',
+    what: 'An agent believes notices of sales from an agent that the policy does not name.',
+    changes: [change(NOTICES, 'if (!trust.policy?.policy.tillSales.agents.includes(iss))', 'if (iss === null)')],
+    faults: ['liar'],
+  },
+  {
+    name: 'revoked-pairing-served',
+    what: 'A till whose pairing was revoked may go on.',
+    changes: [
+      change(
+        'edge-agent/ledger/pairings.js',
+        "['pairing', 'browser'].map((table)",
+        "['browser', 'browser'].map((table)",
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'right-of-till-ignored',
+    what: 'A program that may sell may also void.',
+    changes: [
+      change(
+        ROUTES,
+        "admit('returns'), async (c) => {\n        const body = await read(c, VoidSaleRequest, 'returns');",
+        "admit('sales'), async (c) => {\n        const body = await read(c, VoidSaleRequest, 'sales');",
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'held-goods-sold',
+    what: 'A till sells goods on hold without a warning.',
+    changes: [
+      change(
+        SALES,
+        "if (item.status !== 'sellable')\n        return { code: 'sale_of_held_item'",
+        "if (item.status === 'cancelled')\n        return { code: 'sale_of_held_item'",
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'held-goods-silenced',
+    what: 'What a till sold passes gates although the cloud has it on hold.',
+    changes: [
+      change(
+        'edge-agent/items/till-tags.js',
+        "return item.status === 'sellable' ? { ...item, status, paying: false } : item;",
+        'return { ...item, status, paying: false };',
+      ),
+      change(
+        SALES,
+        "(!fault || fault.code === 'sale_tag_unknown')",
+        "(!fault || fault.code === 'sale_tag_unknown' || fault.code === 'sale_of_held_item')",
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
+    name: 'early-return-forgotten',
+    what: 'An agent forgets a return that came before its sale.',
+    changes: [
+      change(SALES, 'this.#applyWaitingReturns(saleKey, nowMs, seq);\n        return', 'void seq;\n        return'),
+    ],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'early-void-forgotten',
+    what: 'An agent forgets a void that came before its sale.',
+    changes: [change(SALES, "const wasVoided = known?.state === 'void' ||", 'const wasVoided = known === null ||')],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'early-return-forgotten-in-cloud',
+    what: 'The cloud forgets a return that came before its sale.',
+    changes: [change('cloud/sales/tills/record-sale.js', 'await applyWaitingReturns(call, store, incoming.key);', '')],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'early-void-forgotten-in-cloud',
+    what: 'The cloud forgets a void that came before its sale.',
+    changes: [
+      change(
+        'cloud/sales/tills/record-sale.js',
+        'if (isVoid)\n        await voidRecorded(',
+        'if (isVoid && nowMs < 0)\n        await voidRecorded(',
+      ),
+    ],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'late-row-overrides-change',
+    what: 'A late row makes goods paid that staff have counted since.',
+    changes: [
+      change('cloud/sales/tills/sale-lines.js', 'return last !== undefined && (last', 'return last === null && (last'),
+    ],
+    faults: ['tills', 'partition'],
+    liveness: true,
+  },
+  {
+    name: 'position-of-report-ignored',
+    what: 'A report of a till ends with its acknowledgement, although the items do not contain it yet.',
+    changes: [
+      change(
+        'edge-agent/items/replica.js',
+        'const isContained = report.ver !== null && (',
+        'const isContained = report.ver !== null || (',
+      ),
+    ],
+    faults: ['tills', 'weather', 'broker'],
+  },
+  {
+    name: 'report-never-ends',
+    what: 'A report of a till counts for ever, also against later changes in the cloud.',
+    changes: [
+      change(
+        REPORTS,
+        'UPDATE till_tag SET epoch = ?, ver = ?, change = ? WHERE ver IS NULL',
+        'UPDATE till_tag SET epoch = ?, ver = NULL + ?, change = ? WHERE ver IS NULL',
+      ),
+    ],
+    faults: ['tills'],
+    liveness: true,
+  },
+  {
+    name: 'resold-goods-voided',
+    what: 'A void ends the sale of goods that came back and were sold again.',
+    changes: [change(SALES, '[sale?.seq, undefined].includes(till.tag(name)?.seq)', 'till !== undefined')],
+    faults: ['tills', 'partition'],
+  },
+  {
+    name: 'rank-ignored',
+    what: 'An older notice of another agent replaces a newer report.',
+    changes: [change(REPORTS, 'if (known && (known.rank > rank ||', 'if (known && (known.rank < 0 ||')],
+    faults: ['tills', 'weather', 'partition'],
+  },
+  {
+    name: 'notice-not-repeated',
+    what: 'An agent sends a notice only once.',
+    changes: [
+      change(
+        NOTICES,
+        "if (answer.kind === 'unreachable')\n                return 'later';",
+        "if (answer.kind === 'unreachable') {\n                peer.acked = last.change;\n                continue;\n            }",
+      ),
+    ],
+    faults: ['tills', 'lan', 'partition'],
+    liveness: true,
+  },
+  {
+    name: 'notice-forgotten-at-restart',
+    what: 'After a restart an agent does not announce what it had to announce before.',
+    changes: [
+      change(NOTICES, 'this.#parts.ledger.metadata.get(ACKED + agentId) ?? 0', 'this.#parts.ledger.till.lastChange'),
+    ],
+    faults: ['tills', 'lan', 'partition', 'agent-crash'],
+    liveness: true,
+  },
+  {
+    name: 'void-not-announced',
+    what: 'An agent does not announce voids.',
+    changes: [
+      change(REPORTS, "WHERE sender = '' AND change > ?", "WHERE sender = '' AND status <> 'cancelled' AND change > ?"),
+    ],
+    faults: ['tills', 'partition'],
+    liveness: true,
+  },
+  {
+    name: 'report-lost-at-restore',
+    what: 'After a restore of the cloud an agent takes its reports as contained in the items.',
+    changes: [
+      change(
+        'edge-agent/ledger/journal/journal.js',
+        'db.prepare("UPDATE till_tag SET epoch = NULL, ver = NULL WHERE seq > ? AND sender = \'\'").run(acked);',
+        '',
+      ),
+    ],
+    faults: ['tills', 'restore', 'partition'],
+  },
+]
