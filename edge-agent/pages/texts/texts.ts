@@ -73,6 +73,7 @@ export interface SetupTexts {
   saveChange: string
   remove: string
   removeQuestion: string
+  removed: string
   changed(file: string): string
   searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */

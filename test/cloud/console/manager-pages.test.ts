@@ -525,6 +525,18 @@ describe('pages of the store manager', () => {
     expect(await get('/console/agents/dev_of_nobody')).toContain('This store has no such device')
   })
 
+  it('devices: retires one after a question, which viewers do not see', async () => {
+    const made = { storeId: shop.storeId, deviceType: 'exit_gate', workflowType: 'automatic_exit', name: 'Tor 9' }
+    const { deviceId } = await shop.ok('registerDevice', made)
+    const path = `/console/agents/${deviceId}`
+    expect(await get(path)).toContain('Retire Tor 9 for good?')
+    expect(await get(path, 'viewer')).not.toContain('Retire')
+    expect((await post(path, 'retire', {}, 'associate')).status).toBe(403)
+    expect((await post(path, 'retire', {})).status).toBe(303)
+    expect(await get(path)).toMatch(/<dd>Retired/)
+    expect(await get(path)).not.toContain('for good?')
+  })
+
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
     const text = await get('/console/closings', 'viewer')
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
