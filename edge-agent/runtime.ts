@@ -307,7 +307,7 @@ export class Agent {
         this.#changed()
         return answer
       },
-      receiptOfPurchase: (purchaseId) => receiptOfPurchase(this.link, purchaseId),
+      receiptOfPurchase: (named) => receiptOfPurchase(this.link, named),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),
       onCrowded: () => this.#changed(),

@@ -82,7 +82,7 @@ interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  receiptOfPurchase(purchaseId: string): Promise<FoundReceipt>
+  receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
   log: Log
   /** Shows the result of a request on the pages of the device. */
   onResult(deviceId: string, result: ScanResult): void

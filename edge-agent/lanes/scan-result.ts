@@ -52,6 +52,7 @@ export type ScanResult =
         | 'needs_staff'
         | 'purchase_not_paid'
         | 'receipt_expired'
+        | 'number_ambiguous'
         | 'product_code'
         | 'wrong_badge'
         | 'locked'

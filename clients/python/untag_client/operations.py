@@ -3408,6 +3408,7 @@ GenerateReceiptQRRequest = TypedDict(
         "purchaseId": NotRequired[str],
         "transactionId": NotRequired[str],
         "id": NotRequired[str],
+        "number": NotRequired[str],
     },
 )
 
@@ -3428,6 +3429,7 @@ GenerateReceiptWithQRRequest = TypedDict(
         "purchaseId": NotRequired[str],
         "transactionId": NotRequired[str],
         "id": NotRequired[str],
+        "number": NotRequired[str],
     },
 )
 

@@ -183,6 +183,7 @@ export interface Texts {
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
   nothingLeft: string
+  nothingLeftAdvice: string
   alarms: Record<PageAlarm, Advice>
   /** Texts by the status of an order. */
   orders: Readonly<Record<string, Advice>>
