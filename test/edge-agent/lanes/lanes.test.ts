@@ -130,8 +130,10 @@ describe('lanes with readers, through the whole agent', () => {
     expect(await type(number)).toEqual({ kind: 'not_understood', why: 'needs_connection' })
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
+    // A receipt names no product; the agent knows the only one with its facts.
     expect(await type(`…${end.toLowerCase()} `)).toMatchObject({
       kind: 'decision',
+      product: cheap().name,
       answer: { authorized: true, outcome: 'confirmed' },
     })
     expect(await type(` ${number.toLowerCase()} `)).toMatchObject({
