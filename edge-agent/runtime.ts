@@ -309,7 +309,7 @@ export class Agent {
         this.#changed()
         return answer
       },
-      receiptOfPurchase: (purchaseId) => receiptOfPurchase(this.link, purchaseId),
+      receiptOfPurchase: (named) => receiptOfPurchase(this.link, named),
       saleOfCode: (code) => saleOfCode({ ...this.#base, link: this.link }, code),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),

@@ -166,7 +166,8 @@ async function purchase(shop: PastShop, known: KnownShop, n: number): Promise<st
     })
     if (granted['authorized'] === true) {
       const { replayProtectedNonce } = granted
-      await api.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId, redemptionId: `demo-${n}` })
+      const redeemed = { replayProtectedNonce, deviceId, redemptionId: `demo-${n}`, outcome: 'confirmed' }
+      await api.call('redeemProtectionAuthorization', redeemed)
     }
   }
   return String(transactionId)

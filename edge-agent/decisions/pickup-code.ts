@@ -4,7 +4,10 @@ import { isIdOf } from '../../policy/ids.ts'
 /** The receipt of a purchase, or why there is none. The reasons are those of `ScanResult`. */
 export type FoundReceipt =
   | { kind: 'receipt'; text: string }
-  | { kind: 'none'; why: 'unknown_code' | 'needs_connection' | 'purchase_not_paid' | 'receipt_expired' }
+  | {
+      kind: 'none'
+      why: 'unknown_code' | 'needs_connection' | 'purchase_not_paid' | 'receipt_expired' | 'number_ambiguous'
+    }
 
 /** The purchase number that a receipt prints, as a person may type it; undefined if the text is something else. */
 export function purchaseNumberIn(text: string): string | undefined {
@@ -12,15 +15,24 @@ export function purchaseNumberIn(text: string): string | undefined {
   return isIdOf('pur', typed) ? typed : undefined
 }
 
-/** Fetches the receipt of a purchase from the cloud. Never throws. */
-export async function receiptOfPurchase(link: CloudLink, purchaseId: string): Promise<FoundReceipt> {
+/** The last six characters of a purchase number, as lists of the console show them; undefined if the text is something else. */
+export function numberEndIn(text: string): string | undefined {
+  return /^(?:…\s*)?([0-9A-HJKMNP-TV-Z]{6})$/i.exec(text.trim())?.[1]?.toUpperCase()
+}
+
+/** Fetches the receipt of a purchase by its number, or by the end of the number, from the cloud. Never throws. */
+export async function receiptOfPurchase(
+  link: CloudLink,
+  named: { purchaseId: string } | { number: string },
+): Promise<FoundReceipt> {
   if (!link.isOnline) return { kind: 'none', why: 'needs_connection' }
-  const answer = await link.call('generateReceiptQR', { purchaseId })
+  const answer = await link.call('generateReceiptQR', named)
   if (answer.kind === 'unreachable') return { kind: 'none', why: 'needs_connection' }
   if (answer.kind === 'refused') {
     if (answer.status === 404 || answer.status === 400) return { kind: 'none', why: 'unknown_code' }
     const { code } = answer
-    return { kind: 'none', why: code === 'purchase_not_paid' || code === 'receipt_expired' ? code : 'needs_connection' }
+    const isClear = code === 'purchase_not_paid' || code === 'receipt_expired' || code === 'number_ambiguous'
+    return { kind: 'none', why: isClear ? code : 'needs_connection' }
   }
   const { token } = answer.body
   return typeof token === 'string' ? { kind: 'receipt', text: token } : { kind: 'none', why: 'needs_connection' }

@@ -127,6 +127,7 @@ export const ScanResult = z
         'needs_staff',
         'purchase_not_paid',
         'receipt_expired',
+        'number_ambiguous',
         'product_code',
         'wrong_badge',
         'locked',

@@ -20,8 +20,8 @@ export interface ItemFile {
   othersOf(name: string): string[]
   /** Name of the product of an item; undefined if the file has none. */
   productOf(name: string): string | undefined
-  /** Name of the only product with these facts; undefined if there are none or several. */
-  onlyProductOf(facts: UnitFacts): string | undefined
+  /** The only product with these facts; undefined if there are none or several. */
+  onlyProductOf(facts: UnitFacts): KnownProduct | undefined
   /** Hash of the small picture of an item's product; undefined if the file does not have the picture. */
   pictureOf(name: string): string | undefined
   pictures: PictureFile
@@ -38,6 +38,12 @@ export interface ItemFile {
   /** Stores these units and deletes expired ones. */
   saveReleases(rows: readonly StoredRelease[], nowMs: number): void
   close(): void
+}
+
+/** What people know of a product. `picture`: hash of its small picture, if the file has the picture. */
+export interface KnownProduct {
+  readonly name: string
+  readonly picture?: string
 }
 
 export interface StoredRow extends PackedItem {
@@ -320,9 +326,9 @@ function productNames(db: Connection) {
   const ofItem = db.prepare<[string], { name: string }>(
     'SELECT p.name FROM item i JOIN product p ON p.id = i.product WHERE i.name = ?',
   )
-  const ofLabel = db.prepare<[string, string, number], { name: string }>(
+  const ofLabel = db.prepare<[string, string, number], { name: string; picture: string | null }>(
     // The price within `info` is described at PackedItem.
-    'SELECT DISTINCT p.name FROM label l JOIN item i ON i.label = l.number JOIN product p ON p.id = i.product WHERE l.category = ? AND l.brand = ? AND i.info >> 5 = ? LIMIT 2',
+    'SELECT p.name, MAX(f.hash) AS picture FROM label l JOIN item i ON i.label = l.number JOIN product p ON p.id = i.product LEFT JOIN picture f ON f.hash = p.picture WHERE l.category = ? AND l.brand = ? AND i.info >> 5 = ? GROUP BY p.name LIMIT 2',
   )
   const pictureOfItem = db.prepare<[string], { hash: string }>(
     'SELECT f.hash FROM item i JOIN product p ON p.id = i.product JOIN picture f ON f.hash = p.picture WHERE i.name = ?',
@@ -333,9 +339,10 @@ function productNames(db: Connection) {
       return find.get(name, picture)?.id ?? add.get(name, picture, PRODUCTS_LIMIT)?.id ?? null
     },
     of: (item: string) => ofItem.get(item)?.name,
-    only({ category, brand, priceCent }: UnitFacts): string | undefined {
+    only({ category, brand, priceCent }: UnitFacts): KnownProduct | undefined {
       const [first, second] = ofLabel.all(category, brand, priceCent + 1)
-      return second ? undefined : first?.name
+      if (!first || second) return undefined
+      return { name: first.name, ...(first.picture !== null && { picture: first.picture }) }
     },
     pictureOf: (item: string) => pictureOfItem.get(item)?.hash,
   }

@@ -4,7 +4,7 @@ import { comparableIdentifier } from '../../policy/item-identifiers.ts'
 import type { Cancel, Platform, Timers } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Log } from '../log.ts'
-import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
+import type { ItemFile, ItemProgress, KnownProduct, StoredRow } from './item-file.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { Pictures } from './pictures.ts'
 import { NO_TILL_TAGS, withReport, type TillTags } from './till-tags.ts'
@@ -327,8 +327,8 @@ export class Replica {
     }
   }
 
-  /** Name of the only product with these facts. Undefined if there are none or several. */
-  onlyProductOf(facts: UnitFacts): string | undefined {
+  /** The only product with these facts. Undefined if there are none or several. */
+  onlyProductOf(facts: UnitFacts): KnownProduct | undefined {
     try {
       return this.#disk.onlyProductOf(facts)
     } catch (error) {

@@ -14,6 +14,7 @@ import {
 import {
   looksLikePickupCode,
   type VerifiedCode,
+  numberEndIn,
   purchaseNumberIn,
   type FoundReceipt,
 } from '../decisions/pickup-code.ts'
@@ -35,7 +36,7 @@ interface LaneReaderParts extends ReceiptParts {
   /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  receiptOfPurchase(purchaseId: string): Promise<FoundReceipt>
+  receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
   saleOfCode(code: string): Promise<SoldByCode>
   /** Called after a receipt was presented: the receipt may cover tags that are still at the reader. */
   onReceipt(deviceId: string): void
@@ -56,6 +57,19 @@ const RECEIPT_MEMORY_MS = 2 * 60_000
 /** Wrong codes at a lane in `WRONG_CODES_MS`, after which only staff may present one. */
 const WRONG_CODES = 10
 const WRONG_CODES_MS = 10 * 60_000
+
+/** The purchase that a text names. Only people type the end of a number, and printed tag numbers look alike. */
+function purchaseIn(
+  text: string,
+  device: DeviceFacts | undefined,
+  byHand: boolean | undefined,
+): { purchaseId: string } | { number: string } | undefined {
+  const purchaseId = purchaseNumberIn(text)
+  if (purchaseId !== undefined) return { purchaseId }
+  const isEnd = byHand === true && device !== undefined && !TAG_NUMBER_DEVICES.has(device.deviceType)
+  const number = isEnd ? numberEndIn(text) : undefined
+  return number === undefined ? undefined : { number }
+}
 
 const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_understood', why } })
 
@@ -87,10 +101,10 @@ export class LaneReader {
     const state = states.of(deviceId)
     const session = sessionFor(state, caller)
     if (byHand || (device && STAFF_WORKFLOWS.has(device.workflowType))) operators.find(session)
-    const purchaseId = purchaseNumberIn(text)
+    const named = purchaseIn(text, device, byHand)
     // Unlike a receipt, the number of a purchase is no secret: lists and webhooks contain it. So it needs staff.
-    if (purchaseId !== undefined && !operators.peek(session)) return notUnderstood('needs_staff')
-    const found = purchaseId === undefined ? undefined : await this.#parts.receiptOfPurchase(purchaseId)
+    if (named !== undefined && !operators.peek(session)) return notUnderstood('needs_staff')
+    const found = named === undefined ? undefined : await this.#parts.receiptOfPurchase(named)
     if (found?.kind === 'none') return notUnderstood(found.why)
     const scanned = classifyScan(found?.text ?? text, symbology)
     if (scanned.kind === 'badge') {

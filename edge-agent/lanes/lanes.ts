@@ -18,7 +18,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
-import { goodsOf, unusedRights, type Goods } from './unused-rights.ts'
+import { goodsOf, releasedProduct, unusedRights, type UnusedRights } from './unused-rights.ts'
 
 /** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
@@ -83,7 +83,7 @@ interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  receiptOfPurchase(purchaseId: string): Promise<FoundReceipt>
+  receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
   saleOfCode(code: string): Promise<SoldByCode>
   log: Log
   /** Shows the result of a request on the pages of the device. */
@@ -200,19 +200,14 @@ export class Lanes {
   /** Handles a text that was scanned or typed at a device. */
   async scan(deviceId: string, text: string, by: ScanOrigin = {}): Promise<ScanResult> {
     const read = await this.#reader.readScan(deviceId, text, by)
-    const result =
-      'result' in read
-        ? read.result
-        : this.#resultOf(read.request, await this.#handleWithOrWithoutReceipt(read.request))
-    this.#parts.onResult(deviceId, result)
-    return result
+    if ('request' in read) return (await this.#show(read.request, true)).result
+    this.#parts.onResult(deviceId, read.result)
+    return read.result
   }
 
   /** Handles a request of a page or program. At a gate, also switches the lights and the siren. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const answer = await this.#handle(request)
-    this.#parts.onResult(request.deviceId, this.#resultOf(request, answer))
-    return answer
+    return (await this.#show(request, false)).answer
   }
 
   /** The finding of a lane that has too many tags. */
@@ -269,13 +264,37 @@ export class Lanes {
   async #presented(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): Promise<boolean> {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)
-      const answer = await this.#handleWithOrWithoutReceipt(request)
-      this.#parts.onResult(deviceId, this.#resultOf(request, answer))
-      return answer.authorized
+      return (await this.#show(request, true)).answer.authorized
     } catch (error) {
       this.#onFailure(deviceId, error, 'the decision about a tag failed')
       return false
     }
+  }
+
+  /** Handles a request and shows its result. `isRemembered`: its receipt may belong to another shopper. */
+  async #show(
+    request: AuthorizeRequest,
+    isRemembered: boolean,
+  ): Promise<{ answer: AuthorizeAnswer; result: ScanResult }> {
+    const before = this.#unusedOf(request)
+    const answer = await (isRemembered ? this.#handleWithOrWithoutReceipt(request) : this.#handle(request))
+    const { items, onResult } = this.#parts
+    const after = answer.authorized ? this.#unusedOf(request) : undefined
+    // This agent does not know the units that other agents released, so the number of its own must fit the answer.
+    const isWhole = after?.unused.length === answer.remaining
+    const result = decisionResult(items, request, answer, {
+      released: before && after ? releasedProduct(before, after, items) : undefined,
+      next: after && isWhole && after.unused.length > 0 ? goodsOf(after, items) : [],
+    })
+    onResult(request.deviceId, result)
+    return { answer, result }
+  }
+
+  /** The rights of the request's receipt to release goods. */
+  #unusedOf({ receipt, action }: AuthorizeRequest): UnusedRights | undefined {
+    return receipt !== undefined && rightClassOf(action) === 'release'
+      ? unusedRights(this.#parts, receipt, 'release')
+      : undefined
   }
 
   #handle(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
@@ -303,22 +322,8 @@ export class Lanes {
     const answer = await this.#parts.authorize(request)
     const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
     if (!isOneUnit || receipt === undefined) return answer
-    const rest = unusedRights(this.#parts, receipt, 'release')
+    const rest = this.#unusedOf(request)
     return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
-  }
-
-  #resultOf(request: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
-    return decisionResult(this.#parts.items, request, answer, this.#goodsLeft(request, answer))
-  }
-
-  /**
-   * Goods of the request's receipt that are still to be released. Empty if this agent does not know them: it does not
-   * know the units that other agents released, so their number must fit the answer.
-   */
-  #goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
-    if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
-    const rest = unusedRights(this.#parts, receipt, 'release')
-    return rest?.unused.length === remaining ? goodsOf(rest, this.#parts.items) : []
   }
 
   #onFailure(deviceId: string, error: unknown, message: string): void {

@@ -1,6 +1,7 @@
 import type { Symbology } from '../../policy/gs1/symbology.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import type { PickupOrder } from '../decisions/pickup-code.ts'
+import type { KnownProduct } from '../items/item-file.ts'
 import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
@@ -52,6 +53,7 @@ export type ScanResult =
         | 'needs_staff'
         | 'purchase_not_paid'
         | 'receipt_expired'
+        | 'number_ambiguous'
         | 'product_code'
         | 'wrong_badge'
         | 'locked'
@@ -59,18 +61,21 @@ export type ScanResult =
         | 'out_of_order'
     }
 
-/** Makes the result of a decision, with the tag or purchase line that the request names, its product, and the goods that are left. */
+/**
+ * Makes the result of a decision, with the tag or purchase line that the request names, and its product. `released`: the
+ * goods that a receipt released. `next`: the goods that are left.
+ */
 export function decisionResult(
   items: Pick<Replica, 'productOf' | 'pictureOf'>,
   { identifiers }: AuthorizeRequest,
   answer: AuthorizeAnswer,
-  next: readonly Goods[] = [],
+  { released, next }: { released: KnownProduct | undefined; next: readonly Goods[] },
 ): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
   const isTag = named === 'epc' || named === 'tagUid' || named === 'tagId'
-  const product = isTag && item !== undefined ? items.productOf(named, item) : undefined
-  const picture = isTag && item !== undefined ? items.pictureOf(named, item) : undefined
+  const product = isTag && item !== undefined ? items.productOf(named, item) : released?.name
+  const picture = isTag && item !== undefined ? items.pictureOf(named, item) : released?.picture
   return {
     kind: 'decision',
     answer,

@@ -3,6 +3,7 @@ import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { KnownProduct } from '../items/item-file.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
@@ -66,7 +67,20 @@ export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Re
   return [...groups.values()]
     .toSorted((a, b) => b.priceCent - a.priceCent)
     .map((goods) => {
-      const name = items.onlyProductOf(goods)
+      const name = items.onlyProductOf(goods)?.name
       return name === undefined ? goods : { ...goods, name }
     })
+}
+
+/** The goods whose rights were used between two looks at a receipt; undefined if they are unknown or of several kinds. */
+export function releasedProduct(
+  before: UnusedRights,
+  after: UnusedRights,
+  items: Pick<Replica, 'onlyProductOf'>,
+): KnownProduct | undefined {
+  const unused = before.unused.filter((n) => !after.unused.includes(n))
+  const [goods, other] = goodsOf({ ...before, unused }, items)
+  if (!goods || other) return undefined
+  const name = [goods.brand, goods.category].filter((part) => part !== '').join(' ')
+  return items.onlyProductOf(goods) ?? (name === '' ? undefined : { name })
 }

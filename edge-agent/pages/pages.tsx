@@ -96,7 +96,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'changeable' | 'fileName' | 'testable'>
+  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -291,6 +291,7 @@ class Pages {
         configFile={setup.fileName}
         testable={(deviceId) => setup.testable(deviceId)}
         changeable={(deviceId) => setup.changeable(deviceId)}
+        isRemoved={(deviceId) => setup.isRemoved(deviceId)}
         addedId={c.req.query('added')}
         isChanged={c.req.query('changed') !== undefined}
         attached={attached}

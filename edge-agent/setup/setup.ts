@@ -174,6 +174,8 @@ export class Setup {
   readonly #testableUntil = new Map<string, number>()
   /** Devices that the page added, with the end of their changes on the elapsed clock, ms. */
   readonly #changeableUntil = new Map<string, number>()
+  /** Devices that the page took out of the file. The agent uses them until its restart. */
+  readonly #removed = new Set<string>()
 
   constructor(parts: SetupParts) {
     this.#parts = parts
@@ -254,11 +256,21 @@ export class Setup {
     if (unauthorized.length > 0) return codeNeeded(unauthorized)
     try {
       const changed = configFile.replace(deviceId, entry)
-      return changed.ok ? { ok: true, file: configFile.name } : invalid(changed)
+      if (!changed.ok) return invalid(changed)
+      if (entry === undefined) {
+        this.#removed.add(deviceId)
+        this.#testableUntil.delete(deviceId)
+      }
+      return { ok: true, file: configFile.name }
     } catch (error) {
       log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
       return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)
     }
+  }
+
+  /** True if the page has removed the device, and only the restart of the agent is missing. */
+  isRemoved(deviceId: string): boolean {
+    return this.#removed.has(deviceId)
   }
 
   /** The outputs of this device that can be tested now. */

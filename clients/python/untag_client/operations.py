@@ -1166,6 +1166,8 @@ DisposeAlarmsRequest = TypedDict(
         "storeId": str,
         "deviceId": NotRequired[str],
         "since": NotRequired[str],
+        "raisedFrom": NotRequired[str],
+        "raisedUntil": NotRequired[str],
         "until": str,
         "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
         "operatorId": NotRequired[str],
@@ -1694,6 +1696,8 @@ FetchAlarmsRequest = TypedDict(
         "state": NotRequired[Literal["open", "acknowledged", "disposed"]],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
         "deviceId": NotRequired[str],
+        "raisedFrom": NotRequired[str],
+        "raisedUntil": NotRequired[str],
         "since": NotRequired[str],
         "until": NotRequired[str],
         "limit": NotRequired[int],
@@ -3404,6 +3408,7 @@ GenerateReceiptQRRequest = TypedDict(
         "purchaseId": NotRequired[str],
         "transactionId": NotRequired[str],
         "id": NotRequired[str],
+        "number": NotRequired[str],
     },
 )
 
@@ -3424,6 +3429,7 @@ GenerateReceiptWithQRRequest = TypedDict(
         "purchaseId": NotRequired[str],
         "transactionId": NotRequired[str],
         "id": NotRequired[str],
+        "number": NotRequired[str],
     },
 )
 

@@ -323,9 +323,10 @@ const HEALTH_TONES = {
 } as const satisfies Record<string, Tone>
 
 /** Whether the device works, and else why not and since when. */
-export function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Device }) {
+export function DeviceHealth({ at, device }: { at: ViewContext; device: Device }) {
   const t = at.texts.agents
-  if (!health) return '–'
+  const { health } = device
+  if (!health || device.decommissionedAt !== undefined) return '–'
   const { state, unknownBecause, detail, since } = health
   return (
     <div>

@@ -1,26 +1,26 @@
 import type { z } from 'zod'
-import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../shop/push/alarm-notices.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { disposeAlarms } from '../../protection/records/dispose-alarm.ts'
-import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { AlarmCard, alarmHref, CauseButton, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
-import { Select } from '../components/fields.tsx'
-import { FilterBar, Results, Pagination, Table, Moment } from '../components/table.tsx'
+import { Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
-import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { page, type ViewContext } from '../frame/page.ts'
 import { alarmActions } from './alarm.tsx'
-
-type Alarms = z.output<typeof fetchAlarms.response>
+import { alarmChoice, AlarmFilter, alarmsFile, gatesOf, type AlarmChoice, type Alarms } from './alarm-filter.tsx'
 
 /** Alarms that the page shows at once. */
 const SHOWN_LIMIT = 20
+/** Fields of the filter, which one cause for all alarms of the list repeats. */
+const FILTER_FIELDS = ['deviceId', 'raisedFrom', 'raisedUntil']
 const DAY_MS = 24 * 3_600_000
 const NO_ALARMS: Alarms = { success: true, alarms: [], total: 0 }
 
@@ -29,12 +29,10 @@ interface AlarmsView {
   readonly open: Alarms
   readonly acknowledged: Alarms
   readonly disposed: Alarms
-  /** Number of alarms with a recorded cause in the last 24 hours. */
-  readonly recorded: number
-  readonly cause: AlarmDisposition | undefined
-  /** Gate of the open alarms that the page shows; undefined: all. */
-  readonly gate: string | undefined
-  readonly gates: readonly { readonly value: string; readonly label: string }[]
+  /** What happens now at the gate or gates, whatever days the lists show. */
+  readonly now: { readonly open: Alarms; readonly inProgress: number; readonly recorded: number }
+  readonly choice: AlarmChoice
+  readonly gates: Awaited<ReturnType<typeof gatesOf>>
   /** False if no agent is set up in the store. */
   readonly isWatched: boolean
   /** Whether this browser gets notices; undefined: the package has none. */
@@ -56,7 +54,7 @@ export const alarmsPage = page<AlarmsView>({
       operation: disposeAlarms,
       input: (form, at) => ({
         storeId: at.store?.storeId,
-        ...(form.text('gate') && { deviceId: form.text('gate') }),
+        ...Object.fromEntries(FILTER_FIELDS.flatMap((name) => (form.text(name) ? [[name, form.text(name)]] : []))),
         until: form.text('until'),
         disposition: form.text('disposition'),
       }),
@@ -72,27 +70,32 @@ export const alarmsPage = page<AlarmsView>({
     },
     noticesOff: { operation: removeAlarmNotices, input: () => ({}), done: (texts) => texts.alarms.noticesOff },
   },
+  file: { name: (at) => `alarms-${dayOf(at.nowMs)}.csv`, csv: alarmsFile },
   async load(at) {
     const storeId = at.store?.storeId ?? ''
-    const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
+    const choice = alarmChoice(at)
+    const { filter, cause } = choice
+    const ofGate = filter.deviceId === undefined ? {} : { deviceId: filter.deviceId }
     const cursor = at.query.get('cursor') ?? undefined
     const older = at.query.get('older') ?? undefined
-    const gate = at.query.get('gate') ?? undefined
-    const ofGate = gate ? { deviceId: gate } : {}
-    const read = async (filter: { state: Alarm['state']; [name: string]: unknown }) =>
-      (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...filter })) ?? NO_ALARMS
+    const read = async (wanted: { state: Alarm['state']; [name: string]: unknown }) =>
+      (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...wanted })) ?? NO_ALARMS
     return {
-      open: await read({ state: 'open', ...ofGate, ...(older !== undefined && { cursor: older }) }),
-      acknowledged: older === undefined ? await read({ state: 'acknowledged', ...ofGate }) : NO_ALARMS,
-      gate,
-      gates: await gatesOf(at, storeId),
+      open: await read({ state: 'open', ...filter, ...(older !== undefined && { cursor: older }) }),
+      acknowledged: await read({ state: 'acknowledged', ...filter }),
+      now: {
+        open: await read({ state: 'open', ...ofGate }),
+        inProgress: (await read({ state: 'acknowledged', ...ofGate, limit: 1 })).total,
+        recorded: (await read({ state: 'disposed', ...ofGate, since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
+      },
+      choice,
+      gates: await gatesOf(at),
       disposed: await read({
         state: 'disposed',
+        ...filter,
         ...(cause && { disposition: cause }),
         ...(cursor !== undefined && { cursor }),
       }),
-      recorded: (await read({ state: 'disposed', since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
-      cause,
       isWatched: ((await at.runIfAllowed(fetchAgents, { storeId, limit: 1 }))?.total ?? 1) > 0,
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
     }
@@ -102,6 +105,12 @@ export const alarmsPage = page<AlarmsView>({
       <Live at={at} id="alarm-figures">
         <Summary at={at} {...at.data} />
       </Live>
+      <AlarmFilter
+        at={at}
+        choice={at.data.choice}
+        gates={at.data.gates}
+        totals={[at.data.open.total, at.data.acknowledged.total, at.data.disposed.total]}
+      />
       <Live at={at} id="alarms">
         <Open at={at} {...at.data} />
       </Live>
@@ -115,7 +124,7 @@ export const alarmsPage = page<AlarmsView>({
 })
 
 /** Figures, and for the script (browser/alarms.ts) the ids of open alarms. Nothing in this part delays its refresh. */
-function Summary({ at, open, acknowledged, recorded }: { at: ViewContext } & AlarmsView) {
+function Summary({ at, now: { open, inProgress, recorded } }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
   const { number } = at.formats
   return (
@@ -125,7 +134,7 @@ function Summary({ at, open, acknowledged, recorded }: { at: ViewContext } & Ala
         <Figures
           figures={[
             { label: t.waiting, value: number(open.total), ...(open.total > 0 && { tone: 'alarm' }) },
-            { label: t.inProgress, value: number(acknowledged.total) },
+            { label: t.inProgress, value: number(inProgress) },
             { label: t.recorded, value: number(recorded) },
           ]}
         />
@@ -178,33 +187,12 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
   )
 }
 
-/** Gates of the store, for the choice of the list. */
-async function gatesOf(at: PageContext, storeId: string): Promise<AlarmsView['gates']> {
-  const { devices } = (await at.runIfAllowed(fetchDevices, { storeId, limit: 100 })) ?? { devices: [] }
-  return devices.flatMap(({ deviceId, deviceType, name, decommissionedAt }) =>
-    deviceType === 'exit_gate' && decommissionedAt === undefined ? [{ value: deviceId, label: name ?? deviceId }] : [],
-  )
-}
-
-/** Which gate's alarms the list has, and one cause for all of them. */
-function OpenChoice({ at, open, gate, gates }: { at: ViewContext } & AlarmsView) {
+/** One cause for all open alarms of the list. */
+function OpenChoice({ at, open, choice }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
   const total = at.formats.number(open.total)
   return (
     <div class="row alarm-choice">
-      {gates.length > 1 ? (
-        <nav class="row" aria-label={t.gate}>
-          {[{ value: undefined, label: t.allGates }, ...gates].map(({ value, label }) => (
-            <a
-              class={value === gate ? 'button main' : 'button'}
-              href={hrefWith(at, { gate: value })}
-              aria-current={value === gate ? 'true' : undefined}
-            >
-              {label}
-            </a>
-          ))}
-        </nav>
-      ) : null}
       {open.total > 1 ? (
         <>
           <button type="button" class="button" popovertarget="cause-of-all">
@@ -220,7 +208,9 @@ function OpenChoice({ at, open, gate, gates }: { at: ViewContext } & AlarmsView)
             <h2 id="cause-of-all-title">{t.recordAll(total)}</h2>
             <p>{t.recordAllText(total)}</p>
             <ActionForm at={at} action="disposeAll">
-              <input type="hidden" name="gate" value={gate ?? ''} />
+              {Object.entries(choice.filter).map(([name, value]) => (
+                <input type="hidden" name={name} value={value} />
+              ))}
               <input type="hidden" name="until" value={iso(at.nowMs)} />
               <div class="alarm-causes">
                 {ALARM_DISPOSITIONS.map((value) => (
@@ -264,10 +254,9 @@ function OpenPages({ at, open }: { at: ViewContext } & Pick<AlarmsView, 'open'>)
   )
 }
 
-/** The page with other parameters. Another gate begins with its latest alarms. */
+/** The page with other parameters. */
 function hrefWith(at: ViewContext, change: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams(at.query)
-  if ('gate' in change) query.delete('older')
   for (const [name, value] of Object.entries(change)) {
     if (value === undefined) query.delete(name)
     else query.set(name, value)
@@ -276,13 +265,14 @@ function hrefWith(at: ViewContext, change: Readonly<Record<string, string | unde
 }
 
 function Open(props: { at: ViewContext } & AlarmsView) {
-  const { at, open, acknowledged, isWatched, gate } = props
+  const { at, open, acknowledged, isWatched, choice } = props
   const t = at.texts.alarms
   // One order for both, so that an acknowledged alarm stays in its place.
-  const alarms = [...open.alarms, ...acknowledged.alarms].toSorted(
+  const alarms = [...open.alarms, ...(at.query.has('older') ? [] : acknowledged.alarms)].toSorted(
     (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
   )
-  if (alarms.length === 0 && gate === undefined && !at.query.has('older'))
+  if (alarms.length === 0 && choice.isFiltered) return null
+  if (alarms.length === 0 && !at.query.has('older'))
     return (
       <Card title={t.now}>
         <EmptyState title={isWatched ? t.none : t.unwatched}>{isWatched ? t.noneText : t.unwatchedText}</EmptyState>
@@ -303,33 +293,21 @@ function Open(props: { at: ViewContext } & AlarmsView) {
   )
 }
 
-function History({ at, disposed, cause }: { at: ViewContext } & AlarmsView) {
+function History({ at, disposed, choice }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
   return (
     <section class="stack">
       <h2>{t.history}</h2>
-      <FilterBar at={at}>
-        <Select
-          form={at.form}
-          name="cause"
-          label={t.cause}
-          value={cause ?? ''}
-          choices={[
-            { value: '', label: t.allCauses },
-            ...ALARM_DISPOSITIONS.map((value) => ({ value, label: t.causes[value] })),
-          ]}
-        />
-      </FilterBar>
-      <Results>
-        <Card flush>
-          {disposed.alarms.length === 0 ? (
-            <EmptyState title={t.noHistory}>{t.noHistoryText}</EmptyState>
-          ) : (
-            <Recorded at={at} alarms={disposed.alarms} />
-          )}
-        </Card>
-        <Pagination at={at} shown={disposed.alarms.length} total={disposed.total} nextCursor={disposed.nextCursor} />
-      </Results>
+      <Card flush>
+        {disposed.alarms.length === 0 ? (
+          <EmptyState title={choice.isFiltered ? t.noneFound : t.noHistory}>
+            {choice.isFiltered ? t.noneFoundText : t.noHistoryText}
+          </EmptyState>
+        ) : (
+          <Recorded at={at} alarms={disposed.alarms} />
+        )}
+      </Card>
+      <Pagination at={at} shown={disposed.alarms.length} total={disposed.total} nextCursor={disposed.nextCursor} />
     </section>
   )
 }
@@ -349,13 +327,22 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
           cell: ({ recoveredValue }) => (recoveredValue === undefined ? '–' : at.formats.money(recoveredValue)),
         },
         { label: t.gate, cell: (alarm) => gateOf(at, alarm) },
-        { label: t.by, cell: ({ handledByName }) => handledByName ?? '–' },
         {
           label: t.time,
-          cell: ({ disposedAt, occurredAt }) => {
-            const ms = Date.parse(disposedAt ?? occurredAt)
-            return <Moment ms={ms} text={at.formats.moment(ms)} />
-          },
+          cell: ({ occurredAt }) => (
+            <Moment ms={Date.parse(occurredAt)} text={at.formats.moment(Date.parse(occurredAt))} />
+          ),
+        },
+        {
+          label: t.recordedBy,
+          cell: ({ handledByName, disposedAt = '' }) => (
+            <>
+              {handledByName ?? '–'}
+              <span class="sub">
+                <Moment ms={Date.parse(disposedAt)} text={at.formats.moment(Date.parse(disposedAt))} />
+              </span>
+            </>
+          ),
         },
         {
           label: t.correct,

@@ -3,10 +3,11 @@ import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
-import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { decommissionDevice, fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
 import { alarmHref } from '../components/alarm-card.tsx'
 import { Card, EmptyState, Pairs } from '../components/card.tsx'
+import { Confirm } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Timeline, type TimelineEntry } from '../components/table.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
@@ -34,6 +35,14 @@ export const devicePage = page<DeviceView>({
   scope: 'store',
   live: ['agents', 'protection'],
   title: (texts) => texts.agents.device,
+  actions: {
+    retire: {
+      operation: decommissionDevice,
+      roles: rolesFrom('manager'),
+      input: (_, at) => ({ deviceId: at.params['deviceId'] }),
+      done: (texts) => texts.agents.retired,
+    },
+  },
   async load(at) {
     const storeId = at.store?.storeId ?? ''
     const deviceId = at.params['deviceId'] ?? ''
@@ -96,6 +105,18 @@ function State({ at, device, agent }: { at: ViewContext; device: Device; agent: 
   return (
     <Card title={name ?? t.types[deviceType]}>
       <Pairs pairs={pairs.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]))} />
+      {device.decommissionedAt === undefined && at.has(rolesFrom('manager')) ? (
+        <div>
+          <Confirm
+            at={at}
+            action="retire"
+            label={t.retire}
+            question={t.retireQuestion(name ?? t.types[deviceType])}
+            explanation={device.health?.state === 'ready' ? `${t.retireReady} ${t.retireText}` : t.retireText}
+            confirm={t.retire}
+          />
+        </div>
+      ) : null}
     </Card>
   )
 }

@@ -21,6 +21,8 @@ import {
   ALARM_STATES,
   findAlarm,
   listAlarms,
+  raisedBetween,
+  RAISED_FIELDS,
   type AlarmPosition,
 } from './alarm-queries.ts'
 import { Disposition, EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
@@ -229,7 +231,8 @@ export const fetchAlarms = operation({
     ),
     state: z.enum(ALARM_STATES).optional().describe('Default: `open`.'),
     disposition: z.enum(ALARM_DISPOSITIONS).optional().describe('Only for `disposed`.'),
-    deviceId: Id.optional().describe('Gate. Only for `open` and `acknowledged`.'),
+    deviceId: Id.optional().describe('Gate.'),
+    ...RAISED_FIELDS,
     since: Timestamp.optional().describe('Raised, acknowledged or disposed of at this time or later.'),
     until: Timestamp.optional().describe('Raised, acknowledged or disposed of at this time or earlier.'),
     limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
@@ -248,7 +251,7 @@ export const fetchAlarms = operation({
       const alarms = await describeAlarms(call, store, await namedAlarms(call.db, store, { eventId, purchaseId }))
       return { success: true as const, alarms, total: alarms.length }
     }
-    const { disposition, deviceId, ...paging } = more
+    const { disposition, deviceId, raisedFrom, raisedUntil, ...paging } = more
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
     const { rows, total } = await listAlarms(call.db, {
@@ -256,6 +259,7 @@ export const fetchAlarms = operation({
       state,
       disposition,
       deviceId,
+      raised: raisedBetween(raisedFrom, raisedUntil),
       untilMs: until === undefined ? undefined : Date.parse(until),
       sinceMs: state === 'acknowledged' ? Math.max(sinceMs, call.nowMs - ACKNOWLEDGED_FOR_MS) : sinceMs,
       after: cursor === undefined ? undefined : readCursor(cursor),

@@ -11,7 +11,7 @@ import { present } from '../../shop/assistance/present.ts'
 import { AssistanceRequest } from '../../shop/assistance/queries.ts'
 import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
-import { Id, Success } from '../../platform/operations/fields.ts'
+import { Id, Success, Timestamp } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/alarm-notices.ts'
 
@@ -19,13 +19,38 @@ import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/alarm-notices.ts'
 export const ALARM_STATES = ['open', 'acknowledged', 'disposed'] as const
 type AlarmState = (typeof ALARM_STATES)[number]
 
+const LATEST = Number.MAX_SAFE_INTEGER
+
+/** Fields of requests that choose alarms by the time at which the gate alarmed. */
+export const RAISED_FIELDS = {
+  raisedFrom: Timestamp.optional().describe('Only alarms of this time or later, in each state.'),
+  raisedUntil: Timestamp.optional().describe('Only alarms of this time or earlier, in each state.'),
+}
+
+/** A time span, both ends inclusive, ms. */
+interface AlarmTimes {
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+/** Reads `RAISED_FIELDS`; undefined if a request has none of them. */
+export function raisedBetween(from: string | undefined, until: string | undefined): AlarmTimes | undefined {
+  if (from === undefined && until === undefined) return undefined
+  return {
+    fromMs: from === undefined ? 0 : Date.parse(from),
+    untilMs: until === undefined ? LATEST : Date.parse(until),
+  }
+}
+
 /** Which alarms of a store a listing contains. */
 interface AlarmFilter {
   readonly storeId: string
   readonly state: AlarmState
   readonly disposition: string | undefined
-  /** Only alarms of this gate; not for `disposed`. */
+  /** Only alarms of this gate. */
   readonly deviceId?: string | undefined
+  /** When the gate alarmed; undefined: at any time. */
+  readonly raised?: AlarmTimes | undefined
   /** Earliest time in the state, ms. */
   readonly sinceMs: number
   /** Latest time in the state, ms. */
@@ -46,8 +71,6 @@ export interface AlarmPosition {
 interface ListedAlarm extends AlarmPosition {
   readonly eventId: string
 }
-
-const LATEST = Number.MAX_SAFE_INTEGER
 
 /** Literals, because SQLite would not use the partial indexes with parameters. */
 const IS_ALARM = sql<boolean>`kind IN ('gate_alarm', 'gate_bulk_alarm')`
@@ -75,22 +98,47 @@ export async function listAlarms(db: Db, filter: AlarmFilter): Promise<{ rows: L
   }
 }
 
-function matching(db: Db, { storeId, state, disposition, deviceId, sinceMs, untilMs = LATEST }: AlarmFilter) {
+function matching(db: Db, filter: AlarmFilter) {
+  const { storeId, state, disposition, deviceId, raised, sinceMs, untilMs = LATEST } = filter
+  const ofEvents = db
+    .selectFrom('protection_event as e')
+    .select('e.event_id')
+    .where('e.occurred_ms', '>=', raised?.fromMs ?? 0)
+    .where('e.occurred_ms', '<=', raised?.untilMs ?? LATEST)
   if (state === 'disposed') {
-    const disposed = db
-      .selectFrom('alarm_disposition')
-      .select(['disposed_ms as at_ms', 'event_id as id', 'event_id'])
-      .where('store_id', '=', storeId)
-      .where('disposed_ms', '>=', sinceMs)
-      .where('disposed_ms', '<=', untilMs)
-    return disposition === undefined ? disposed : disposed.where('disposition', '=', disposition)
+    const all = db
+      .selectFrom('alarm_disposition as d')
+      .select(['d.disposed_ms as at_ms', 'd.event_id as id', 'd.event_id'])
+      .where('d.store_id', '=', storeId)
+      .where('d.disposed_ms', '>=', sinceMs)
+      .where('d.disposed_ms', '<=', untilMs)
+    const disposed = disposition === undefined ? all : all.where('d.disposition', '=', disposition)
+    if (deviceId === undefined && raised === undefined) return disposed
+    const events = deviceId === undefined ? ofEvents : ofEvents.where('e.device_id', '=', deviceId)
+    return disposed.where(({ exists }) =>
+      exists(
+        events
+          .where('e.event_id', '=', sql.ref<string>('d.event_id'))
+          .where('e.tenant', '=', sql.ref<string>('d.tenant')),
+      ),
+    )
   }
   const all = db
     .selectFrom('protection_exception')
     .where('protection_exception.store_id', '=', storeId)
     .where(IS_ALARM)
     .where('protection_exception.event_id', 'is not', null)
-  const alarms = deviceId === undefined ? all : all.where('protection_exception.device_id', '=', deviceId)
+  const ofGate = deviceId === undefined ? all : all.where('protection_exception.device_id', '=', deviceId)
+  const alarms =
+    raised === undefined
+      ? ofGate
+      : ofGate.where(({ exists }) =>
+          exists(
+            ofEvents
+              .where('e.event_id', '=', sql.ref<string>('protection_exception.event_id'))
+              .where('e.tenant', '=', sql.ref<string>('protection_exception.tenant')),
+          ),
+        )
   if (state === 'open')
     return alarms
       .select(['last_ms as at_ms', 'exception_id as id', 'event_id'])

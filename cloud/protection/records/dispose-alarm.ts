@@ -8,7 +8,14 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { AlarmDispositionRow } from '../../platform/persistence/tables/protection.ts'
 import { ownStoreOf, ownStore, Total } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
-import { dispositionsOf, findAlarm, writeDisposition, listAlarms } from './alarm-queries.ts'
+import {
+  dispositionsOf,
+  findAlarm,
+  writeDisposition,
+  listAlarms,
+  raisedBetween,
+  RAISED_FIELDS,
+} from './alarm-queries.ts'
 import { Disposition, toDisposition } from './disposition.ts'
 
 /** Maximum number of alarms that one call disposes of. */
@@ -26,6 +33,7 @@ export const disposeAlarms = operation({
     storeId: Id,
     deviceId: Id.optional().describe('Only alarms of this gate.'),
     since: Timestamp.optional(),
+    ...RAISED_FIELDS,
     until: Timestamp.describe('When the person looked at the alarms: later ones stay open.'),
     disposition: z.enum(ALARM_DISPOSITIONS),
     operatorId: text(128).optional().describe('As with `disposeAlarm`.'),
@@ -37,13 +45,14 @@ export const disposeAlarms = operation({
     until: '2026-11-20T12:00:00.000Z',
     disposition: 'phantom',
   },
-  async run(call, { storeId, deviceId, since, until, disposition, operatorId }) {
+  async run(call, { storeId, deviceId, since, raisedFrom, raisedUntil, until, disposition, operatorId }) {
     const store = await ownStore(call, storeId)
     const filter = {
       storeId: store.store_id,
       state: 'open',
       disposition: undefined,
       deviceId,
+      raised: raisedBetween(raisedFrom, raisedUntil),
       sinceMs: since === undefined ? 0 : Date.parse(since),
       untilMs: Date.parse(until),
       after: undefined,

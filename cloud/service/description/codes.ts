@@ -105,6 +105,7 @@ export const REASON_TEXTS = codes({
     'The passkey does not fit the challenge, or 5 minutes have passed. Call `beginPasskey` again and create a new passkey.',
   passkeys_unavailable:
     'Browsers allow passkeys only over HTTPS with a host name, or on localhost. Set the public URL of the cloud.',
+  number_ambiguous: 'Several purchases end with these characters. Send the whole number.',
   purchase_not_paid: 'The purchase is not paid, so it has no receipt.',
   purchase_not_refundable:
     'Nothing was paid, or the goods have left. For goods that left, name `lines` or an `amount`.',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { claimedReceiptKeyIds, openReceipt, receiptAddress } from '../../../policy/receipts/receipt-token.ts'
+import { firstIdAt } from '../../../policy/ids.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { type Tenant, rolesFrom } from '../../platform/foundation/caller.ts'
-import { notFound, precondition } from '../../platform/foundation/failure.ts'
+import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success, scanned } from '../../platform/operations/fields.ts'
 import { operationAlias, operation, type Call } from '../../platform/operations/operation.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase, findPurchaseOfReceipt } from '../purchases/queries.ts'
@@ -85,6 +86,9 @@ function sum(refunds: readonly Refund[]): number {
  * for one day only.
  */
 const READING_MS = 400 * 86_400_000
+const DAY_MS = 86_400_000
+/** Days in which the end of a number finds its purchase. */
+const NUMBER_DAYS = 30
 
 const ReceiptQr = z.strictObject({
   ...Success,
@@ -93,6 +97,23 @@ const ReceiptQr = z.strictObject({
   expiresAt: z.string().describe('When devices stop accepting the receipt.'),
   imageBase64: z.string().describe('PNG.'),
 })
+
+/** Finds the purchase with this end of its number. No index has it, so the days limit the search. */
+async function purchaseOfNumber({ db, caller, nowMs }: Call, number: string): Promise<string> {
+  if (caller?.kind !== 'agent') throw invalid('number', 'is only for agents: search with fetchPurchaseHistory')
+  const rows = await db
+    .selectFrom('purchase')
+    .select('purchase_id')
+    .where('store_id', '=', caller.storeId)
+    .where('purchase_id', '>=', firstIdAt('pur', nowMs - NUMBER_DAYS * DAY_MS))
+    .where('purchase_id', 'like', `%${number.toUpperCase()}`)
+    .limit(2)
+    .execute()
+  const [found, other] = rows
+  if (!found) throw notFound('purchase')
+  if (other) throw precondition('number_ambiguous', 'two purchases end with these characters: send the whole number')
+  return found.purchase_id
+}
 
 export const generateReceiptQR = operation({
   name: 'generateReceiptQR',
@@ -103,15 +124,28 @@ export const generateReceiptQR = operation({
   description:
     'Every call returns the same receipt. Agents record each used unit, so a reprint releases nothing twice. ' +
     'After 24 hours the operation fails with 409 `receipt_expired`. ' +
-    'Agents call it when staff type the number of a purchase.',
-  refusals: ['purchase_not_paid', 'receipt_expired'],
+    'Agents call it when staff type the number of a purchase, or its last six characters.',
+  refusals: ['purchase_not_paid', 'receipt_expired', 'number_ambiguous'],
   callers: ['secret', 'agent'],
   changes: false,
-  request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
+  request: z.strictObject({
+    purchaseId: Id.optional(),
+    transactionId: Id.optional(),
+    id: Id.optional(),
+    number: z
+      .string()
+      .regex(/^[0-9A-HJKMNP-TV-Z]{6}$/i, 'must be the last 6 characters of a number')
+      .optional()
+      .describe(
+        'Only for agents: the last six characters of the number, which staff read on lists. Searches the purchases of the last 30 days in the store of the agent.',
+      ),
+  }),
   response: ReceiptQr,
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
-    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
+    const { number, ...ids } = input
+    const purchaseId = number === undefined ? purchaseIdOf(ids) : await purchaseOfNumber(call, number)
+    const { purchase } = await purchaseOfCaller(call, purchaseId)
     if (purchase.receipt_token === null || purchase.receipt_exp === null) {
       throw precondition('purchase_not_paid', `a purchase with status ${purchase.status} has no receipt`)
     }

@@ -246,6 +246,8 @@ interface SetupPageProps {
   testable(deviceId: string): readonly PageTestedOutput[]
   /** The entry of a device that the page may change; undefined for other devices. */
   changeable(deviceId: string): Readonly<Record<string, unknown>> | undefined
+  /** True if the page has removed the device, and the agent was not restarted since. */
+  isRemoved(deviceId: string): boolean
   /** Device that the page has added just now; undefined without one. */
   addedId: string | undefined
   /** True if the page has changed or removed a device just now. */
@@ -258,7 +260,7 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, testable, changeable, isChanged, warning, notes } = props
+  const { localization, script, devices, attached, configFile, isChanged, warning, notes } = props
   const { texts } = localization
   const { setup } = texts
   return (
@@ -277,13 +279,7 @@ export function SetupPage(props: SetupPageProps) {
             <p class="next">{setup.next.restart}</p>
           </div>
         ) : null}
-        <Configured
-          texts={texts}
-          devices={devices}
-          configFile={configFile}
-          testable={testable}
-          changeable={changeable}
-        />
+        <Configured texts={texts} {...props} />
         <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
@@ -343,7 +339,8 @@ function Configured({
   configFile,
   testable,
   changeable,
-}: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'configFile' | 'testable' | 'changeable'>) {
+  isRemoved,
+}: { texts: Texts } & SetupPageProps) {
   const { setup } = texts
   return (
     <>
@@ -357,16 +354,22 @@ function Configured({
             <p class="ids">
               {device.deviceId} · {device.driver}
             </p>
-            <p role="status" data-found={device.deviceId}>
-              {deviceState(device, texts)}
-            </p>
-            <Technical texts={texts} text={deviceDetail(device, texts)} data={{ 'data-detail': device.deviceId }} />
-            <p class="row">
-              <button type="button" data-check={device.deviceId}>
-                {setup.check}
-              </button>
-            </p>
-            <DeviceTests texts={texts} device={device} outputs={testable(device.deviceId)} />
+            {isRemoved(device.deviceId) ? (
+              <p class="notice">{setup.removed}</p>
+            ) : (
+              <>
+                <p role="status" data-found={device.deviceId}>
+                  {deviceState(device, texts)}
+                </p>
+                <Technical texts={texts} text={deviceDetail(device, texts)} data={{ 'data-detail': device.deviceId }} />
+                <p class="row">
+                  <button type="button" data-check={device.deviceId}>
+                    {setup.check}
+                  </button>
+                </p>
+                <DeviceTests texts={texts} device={device} outputs={testable(device.deviceId)} />
+              </>
+            )}
             <Changeable texts={texts} entry={changeable(device.deviceId)} />
           </li>
         ))}

@@ -2,6 +2,8 @@ import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
 import type { PageAnswer, PageGoods, PageOrder, PageResult } from './wire.ts'
 
+type PageDecision = Extract<PageResult, { kind: 'decision' }>
+
 /** granted ✓ · refused ✕ · staff: staff must come · unsure: staff must check · note: no decision */
 export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 
@@ -88,7 +90,7 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
     return {
-      ...decided(result.answer, texts),
+      ...(isUsedReceipt(result) ? usedReceipt(texts) : decided(result.answer, texts)),
       product: result.product ?? '',
       picture: result.picture ?? '',
       next: nextGoods(result.next, texts),
@@ -125,6 +127,15 @@ function goodsName({ name, category, brand }: PageGoods, texts: Texts): string {
   return name ?? ([brand, kind].filter((part) => part !== '').join(' ') || texts.item)
 }
 
+/** True if a receipt, rather than a tag, has nothing left to release. */
+function isUsedReceipt({ answer, item }: PageDecision): boolean {
+  return item === undefined && !answer.authorized && answer.reason === 'already_redeemed'
+}
+
+function usedReceipt(texts: Texts): ResultView {
+  return view('staff', texts.callStaff, { message: texts.nothingLeft, advice: texts.nothingLeftAdvice })
+}
+
 function decided(answer: PageAnswer, texts: Texts): ResultView {
   return answer.authorized ? granted(answer, texts) : refused(answer, texts)
 }
@@ -148,7 +159,8 @@ function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultVi
 
 /** View of a receipt at a device that reads tags, where the receipt alone releases nothing. */
 function receipt(left: number, texts: Texts): ResultView {
-  if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
+  if (left === 0)
+    return view('note', texts.receiptRead.what, { message: texts.nothingLeft, advice: texts.nothingLeftAdvice })
   return view('granted', texts.receiptRead.what, {
     left: texts.labelsLeft(left),
     message: texts.receiptRead.todo,

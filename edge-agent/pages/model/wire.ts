@@ -86,6 +86,7 @@ export type NotUnderstood =
   | 'needs_staff'
   | 'purchase_not_paid'
   | 'receipt_expired'
+  | 'number_ambiguous'
   | 'product_code'
   | 'wrong_badge'
   | 'locked'

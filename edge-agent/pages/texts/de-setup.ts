@@ -8,7 +8,7 @@ export const setupDe: SetupTexts = {
   check: 'Prüfen',
   checkHint: 'Eine Prüfung verbindet das Gerät neu. Es ist kurz nicht verfügbar.',
   changeHint: (file) =>
-    `Ein hier hinzugefügtes Gerät lässt sich hier 15 Minuten lang ändern oder entfernen. Später seinen Eintrag unter "devices" in ${file} bearbeiten und den Agenten neu starten. Um auch die Anmeldung zu beenden: decommissionDevice aufrufen.`,
+    `Ein hier hinzugefügtes Gerät lässt sich hier 15 Minuten lang ändern oder entfernen. Später seinen Eintrag unter "devices" in ${file} bearbeiten und den Agenten neu starten. Um auch die Anmeldung zu beenden: in der Konsole unter Geräte auf seiner Seite ausmustern.`,
   attached: 'An diesem Rechner angeschlossen',
   nothingAttached: 'Keine serielle Schnittstelle und kein NFC-Leser gefunden.',
   entryHint:
@@ -48,7 +48,7 @@ export const setupDe: SetupTexts = {
     test: 'Jetzt das Gerät unten testen und seine Seite auf dem Bildschirm am Gerät öffnen. Ein Neustart ist nicht nötig.',
     read: 'Jetzt etwas scannen oder lesen und auf die Seite des Geräts sehen, zu dem es gehört. Ein Neustart ist nicht nötig.',
     restart:
-      'Jetzt den Agenten neu starten: sudo systemctl restart untag-edge ausführen, oder mit Strg-C anhalten und wieder starten.',
+      'Jetzt den Agenten neu starten. Als Dienst: sudo systemctl restart untag-edge. In einem Terminal, auch in der Demo: mit Strg-C anhalten und denselben Befehl wieder ausführen.',
   },
   openPage: 'Seine Seite öffnen',
   pages: 'Zu den Seiten der Geräte',
@@ -62,7 +62,8 @@ export const setupDe: SetupTexts = {
   saveChange: 'Änderung speichern',
   remove: 'Gerät entfernen',
   removeQuestion:
-    'Dieses Gerät aus der Konfiguration entfernen? Wurde es angemeldet, ist es auch in der Cloud auszumustern.',
+    'Dieses Gerät aus der Konfiguration entfernen? Wurde es angemeldet, danach auch in der Konsole ausmustern.',
+  removed: 'Entfernt. Der Agent benutzt es noch, bis er neu gestartet ist.',
   changed: (file) => `Die Änderung ist in ${file} gespeichert, aber noch nicht in Betrieb.`,
   noAddress:
     'Das ist keine Adresse. Bitte einen Rechnernamen oder eine IP-Adresse wie 10.0.0.7 schreiben, mit Port, falls er nicht der übliche ist.',

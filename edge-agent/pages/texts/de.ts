@@ -37,10 +37,13 @@ export const reasonsDe: Texts['reasons'] = {
     what: 'Diese Filiale war zu lange offline.',
     todo: 'Das Personal kann an einer Station mit Personal freigeben. Bitte das Netzwerk prüfen.',
   },
-  device_not_capable: { what: 'Dieses Gerät kann das nicht.', todo: 'An einem anderen Gerät versuchen.' },
+  device_not_capable: {
+    what: 'Dieses Gerät kann das nicht.',
+    todo: 'Bitte mit der Ware zum Selbstablöser oder zur Servicestation gehen.',
+  },
   technology_mismatch: {
     what: 'Dieses Etikett passt nicht zu diesem Gerät.',
-    todo: 'An einem anderen Gerät versuchen.',
+    todo: 'Bitte mit der Ware zum Selbstablöser oder zur Servicestation gehen.',
   },
   item_unknown: { what: 'Diese Ware ist nicht bekannt.', todo: 'Den Beleg scannen und mit der Ware vergleichen.' },
   recalled: {
@@ -266,6 +269,10 @@ export const de: Texts = {
       what: 'Dieser Einkauf ist noch nicht bezahlt.',
       todo: 'Bitte bezahlen, dann den Beleg scannen.',
     },
+    number_ambiguous: {
+      what: 'Mehrere Einkäufe enden mit diesen Zeichen.',
+      todo: 'Personal: bitte die ganze Nummer des Einkaufs eingeben.',
+    },
     receipt_expired: { what: 'Dieser Beleg ist älter als ein Tag.', todo: 'Bitte das Personal fragen.' },
     product_code: { what: 'Das ist der Strichcode der Ware.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
     wrong_badge: {
@@ -284,6 +291,7 @@ export const de: Texts = {
   },
   receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, ein Stück nach dem anderen.' },
   nothingLeft: 'Alle Etiketten dieses Belegs wurden schon freigegeben.',
+  nothingLeftAdvice: 'Hier bleibt nichts freizugeben. Ist noch ein Etikett an der Ware, löst es das Personal von Hand.',
   alarms: {
     door_forced: { what: 'Die Tür wurde ohne Freigabe geöffnet.', todo: 'Bitte sofort nachsehen und schließen.' },
     door_left_open: { what: 'Die Tür steht zu lange offen.', todo: 'Bitte nachsehen und schließen.' },
@@ -320,7 +328,7 @@ export const de: Texts = {
   approveThenScan: 'Anmelden und noch einmal scannen.',
   done: 'Fertig',
 
-  typeCode: 'Code von Hand eingeben',
+  typeCode: 'Code oder Einkaufsnummer',
   check: 'Prüfen',
   tooLong: 'Dieser Code ist zu lang.',
   requestFailed: {

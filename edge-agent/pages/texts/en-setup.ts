@@ -8,7 +8,7 @@ export const setupEn: SetupTexts = {
   check: 'Check',
   checkHint: 'A check connects the device again. It is unavailable for a moment.',
   changeHint: (file) =>
-    `A device that was added here can be changed or removed here for 15 minutes. Later, edit its entry in "devices" of ${file} and restart the agent. To end its registration too, call decommissionDevice.`,
+    `A device that was added here can be changed or removed here for 15 minutes. Later, edit its entry in "devices" of ${file} and restart the agent. To end its registration too, retire it in the console, on its page under Devices.`,
   attached: 'Attached to this machine',
   nothingAttached: 'No serial port and no NFC reader found.',
   entryHint:
@@ -47,7 +47,7 @@ export const setupEn: SetupTexts = {
     test: 'Next: test it below, and open its page on the screen at the device. No restart is needed.',
     read: 'Next: scan or read something, and look at the page of the device that it serves. No restart is needed.',
     restart:
-      'Next: restart the agent. Run sudo systemctl restart untag-edge, or stop it with Ctrl-C and start it again.',
+      'Next: restart the agent. A service: sudo systemctl restart untag-edge. In a terminal, also in the demo: stop it with Ctrl-C and run the same command again.',
   },
   openPage: 'Open its page',
   pages: 'To the pages of the devices',
@@ -60,7 +60,9 @@ export const setupEn: SetupTexts = {
   change: 'Change or remove',
   saveChange: 'Save the change',
   remove: 'Remove the device',
-  removeQuestion: 'Remove this device from the configuration? Retire it in the cloud, too, if it was registered.',
+  removeQuestion:
+    'Remove this device from the configuration? If it was registered, then retire it in the console, too.',
+  removed: 'Removed. The agent uses it until the agent is restarted.',
   changed: (file) => `The change is saved to ${file}, and not in use yet.`,
   noAddress:
     'This is no address. Write a host name or an IP address such as 10.0.0.7, with a port if it is not the usual one.',

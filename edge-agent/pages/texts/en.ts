@@ -34,8 +34,14 @@ export const reasonsEn: Texts['reasons'] = {
     what: 'This store has been offline for too long.',
     todo: 'Staff may release at a station with staff. Please check the network.',
   },
-  device_not_capable: { what: 'This device cannot do that.', todo: 'Try another device.' },
-  technology_mismatch: { what: 'This tag does not fit this device.', todo: 'Try another device.' },
+  device_not_capable: {
+    what: 'This device cannot do that.',
+    todo: 'Take the goods to the self-detacher or the service desk.',
+  },
+  technology_mismatch: {
+    what: 'This tag does not fit this device.',
+    todo: 'Take the goods to the self-detacher or the service desk.',
+  },
   item_unknown: { what: 'This item is unknown.', todo: 'Scan the receipt and compare the goods.' },
   recalled: {
     what: 'This item is being recalled.',
@@ -250,6 +256,10 @@ export const en: Texts = {
       todo: 'Please scan the QR code on the receipt. Staff: sign in, then enter the number again.',
     },
     purchase_not_paid: { what: 'This purchase is not paid yet.', todo: 'Please pay, then scan the receipt.' },
+    number_ambiguous: {
+      what: 'Several purchases end with these characters.',
+      todo: 'Staff: enter the whole number of the purchase.',
+    },
     receipt_expired: { what: 'This receipt is older than a day.', todo: 'Please ask our staff.' },
     product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
     wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
@@ -265,6 +275,7 @@ export const en: Texts = {
   },
   receiptRead: { what: 'Receipt read', todo: 'Now present the goods, one after the other.' },
   nothingLeft: 'All labels of this receipt were already released.',
+  nothingLeftAdvice: 'There is nothing left to release. If a tag is still on the goods, staff remove it by hand.',
   alarms: {
     door_forced: { what: 'The door was opened without a release.', todo: 'Please check it at once, and close it.' },
     door_left_open: { what: 'The door has been open for too long.', todo: 'Please check it, and close it.' },
@@ -301,7 +312,7 @@ export const en: Texts = {
   approveThenScan: 'Sign in and scan again.',
   done: 'Done',
 
-  typeCode: 'Type a code by hand',
+  typeCode: 'Code or purchase number',
   check: 'Check',
   tooLong: 'This code is too long.',
   requestFailed: {

@@ -73,6 +73,7 @@ export interface SetupTexts {
   saveChange: string
   remove: string
   removeQuestion: string
+  removed: string
   changed(file: string): string
   searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
@@ -182,6 +183,7 @@ export interface Texts {
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
   nothingLeft: string
+  nothingLeftAdvice: string
   alarms: Record<PageAlarm, Advice>
   /** Texts by the status of an order. */
   orders: Readonly<Record<string, Advice>>

@@ -30,6 +30,8 @@ describe('pages of the store manager', () => {
     return response.text()
   }
 
+  const viewerOf = ({ storeId }: Shop) => ({ [ROLE_HEADER]: 'manager', cookie: `untag_console=test/${storeId}` })
+
   async function post(path: string, action: string, fields: Record<string, string>, role = 'manager') {
     const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: shop.storeId, _key: `key_${++keys}` }
     const response = await app.request(path, {
@@ -162,6 +164,25 @@ describe('pages of the store manager', () => {
     expect([status, location]).toEqual([303, '/console/alarms/evt_alarm'])
     expect(await get('/console/alarms/evt_alarm')).toMatch(/False alarm[^]*Staff carried goods/)
     expect(await get('/console/alarms/evt_of_nobody')).toContain('This store has no such alarm')
+  })
+
+  it('alarms: shows those of chosen days, gate and cause, with their number, and as a file', async () => {
+    const path = '/console/alarms'
+    const day = dayOf(shop.cloud.platform.clock.wall())
+    const shown = `${path}?from=${day}&to=${day}&cause=staff_error`
+    expect(await get(shown)).toMatch(/Found: 0 waiting, 0 in progress, 1 recorded/)
+    expect(await get(`${path}?cause=real`)).toMatch(/Found: 0 waiting, 0 in progress, 0 recorded/)
+    for (const none of ['from=2999-01-01', 'to=2001-01-01', 'gate=dev_other'])
+      expect(await get(`${path}?${none}`)).toContain('No recorded alarm fits')
+    for (const wrong of ['from=2026-02-31', 'to=x']) expect(await get(`${path}?${wrong}`)).toContain('1 recorded')
+    const href = /href="([^"]+&amp;file)"/.exec(await get(shown))![1]!.replaceAll('&amp;', '&')
+    const [head, row, ...rest] = (await get(href)).split('\r\n')
+    expect(head).toMatch(/^"Time","State","Cause"/)
+    expect(row).toMatch(/^"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d","Recorded","Staff carried goods","Unknown tag",,,/)
+    expect(rest).toEqual([''])
+    const german = await app.request(href, { headers: { ...viewerOf(shop), 'accept-language': 'de' } })
+    const bytes = Buffer.from(await german.arrayBuffer())
+    expect(bytes.toString()).toMatch(/^\uFEFF"Zeit";"Zustand"[^]*"Festgehalten";"Personal trug die Ware"/)
   })
 
   it('purchase: leads to the alarms of its goods', async () => {
@@ -502,6 +523,18 @@ describe('pages of the store manager', () => {
     )
     expect(page).toContain(name)
     expect(await get('/console/agents/dev_of_nobody')).toContain('This store has no such device')
+  })
+
+  it('devices: retires one after a question, which viewers do not see', async () => {
+    const made = { storeId: shop.storeId, deviceType: 'exit_gate', workflowType: 'automatic_exit', name: 'Tor 9' }
+    const { deviceId } = await shop.ok('registerDevice', made)
+    const path = `/console/agents/${deviceId}`
+    expect(await get(path)).toContain('Retire Tor 9 for good?')
+    expect(await get(path, 'viewer')).not.toContain('Retire')
+    expect((await post(path, 'retire', {}, 'associate')).status).toBe(403)
+    expect((await post(path, 'retire', {})).status).toBe(303)
+    expect(await get(path)).toMatch(/<dd>Retired/)
+    expect(await get(path)).not.toContain('for good?')
   })
 
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {

@@ -219,6 +219,33 @@ onEveryDatabase('alarms of a store', (kind) => {
     expect(await shop.ok('disposeAlarms', past)).toMatchObject({ disposed: 0 })
   })
 
+  it('of a gate and a time are found in each state, also if their agent reported them late', async () => {
+    const { storeId } = shop
+    const gate = { storeId, deviceType: 'exit_gate', workflowType: 'automatic_exit' }
+    const { deviceId } = await shop.ok('registerDevice', gate)
+    const yesterdayMs = nowMs() - 26 * 60 * MINUTE
+    const old = [await raise({ deviceId }, yesterdayMs), await raise({ deviceId }, yesterdayMs)]
+    const late = await raise({ deviceId })
+    const [disposed, open] = old
+    const cause = { disposition: 'phantom', operatorId: 'op-1' }
+    await shop.ok('disposeAlarm', { eventId: disposed, ...cause })
+    const times = (fromMs: number, untilMs: number) => ({
+      raisedFrom: new Date(fromMs).toISOString(),
+      raisedUntil: new Date(untilMs).toISOString(),
+    })
+    const ofDay = times(yesterdayMs - MINUTE, yesterdayMs + MINUTE)
+    const found = async (filter: Json) => (await fetched(filter)).alarms.map(({ eventId }: Json) => eventId)
+    expect(await found({ ...ofDay, deviceId })).toEqual([open])
+    expect(await found({ ...ofDay, state: 'disposed', deviceId })).toEqual([disposed])
+    expect(await found({ ...ofDay, state: 'disposed', deviceId: shop.devices.exit_gate })).toEqual([])
+    expect((await fetched({ state: 'disposed', deviceId })).total).toBe(1)
+    const until = new Date(nowMs()).toISOString()
+    expect(await shop.ok('disposeAlarms', { storeId, deviceId, until, ...ofDay, ...cause })).toMatchObject({
+      disposed: 1,
+    })
+    expect(await found({ deviceId })).toEqual([late])
+  })
+
   it('stores the user who disposes of an alarm, and asks API keys who decided', async () => {
     const eventId = await raise()
     const refused = await shop.call('disposeAlarm', { eventId, disposition: 'phantom' })

@@ -298,7 +298,7 @@ describe('the replica of the items', () => {
     expectAll(again)
     expect([again.productOf('epc', 'ABCD'), again.productOf('tagUid', '04A2B3C4')]).toEqual(['Sneaker', 'Sneaker'])
     const facts = { category: 'Schuhe', brand: 'Nordhof', priceCent: 4_999 }
-    expect(again.onlyProductOf(facts)).toBe('Sneaker')
+    expect(again.onlyProductOf(facts)).toEqual({ name: 'Sneaker' })
     expect(again.onlyProductOf({ ...facts, priceCent: 4_998 })).toBeUndefined()
     expect([again.productOf('tagId', 'HT-1'), again.productOf('epc', 'FFFF')]).toEqual([undefined, undefined])
     again.close()

@@ -184,7 +184,7 @@ export function pagesBench(): PagesBench {
     operators: sessions,
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
-    setup: { fileName: undefined, testable: () => [], changeable: () => undefined },
+    setup: { fileName: undefined, testable: () => [], changeable: () => undefined, isRemoved: () => false },
     gates: {
       alarms: new HandledAlarms({
         ledger: {

@@ -28,7 +28,7 @@ const device: PageDevice = {
 const NOT_UNDERSTOOD = ['unknown_code', 'product_code', 'wrong_badge', 'locked', 'out_of_order'] as const
 
 const RESULTS: PageResult[] = [
-  ...DENY_REASONS.map((reason) => denied(reason)),
+  ...DENY_REASONS.map((reason) => Object.assign(denied(reason), { item: 'E280' })),
   ...[...OUTCOMES, null].flatMap((outcome) =>
     [0, 1, 2].map((remaining) => granted({ outcome, remaining, itemCount: 3 })),
   ),

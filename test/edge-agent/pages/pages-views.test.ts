@@ -101,6 +101,8 @@ describe('a result at the station', () => {
     expect(refused('item_not_paid')).toMatchObject({ tone: 'refused', headline: 'Noch nicht freigegeben', again: null })
     // A repeat is no fault of the customer.
     expect(refused('already_redeemed')?.tone).toBe('staff')
+    // A receipt differs from a tag: the shopper needs to know about all of its tags.
+    expect(refused('already_redeemed')).toMatchObject({ message: de.nothingLeft, advice: de.nothingLeftAdvice })
     expect(refused('manual_assistance_required')).toMatchObject({
       tone: 'staff',
       headline: 'Bitte Personal fragen',

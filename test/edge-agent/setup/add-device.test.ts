@@ -204,6 +204,8 @@ describe('a device that the set-up page registers with a code', () => {
     expect(readFileSync(file, 'utf8')).toBe(before)
     expect((await change(deviceId)).status).toBe(200)
     expect(inFile()).not.toContain(deviceId)
+    // The agent still holds it, so its outputs stay still until the restart.
+    expect((await post('test', { deviceId, output: 'release' })).body.code).toBe('test_not_allowed')
     expect(await wrong(deviceId)).toEqual([403, 'change_not_allowed', undefined])
   })
 

@@ -42,6 +42,36 @@ inFullSizeOnEveryDatabase('a receipt older than 24 hours', (kind) => {
     expect(statuses).toEqual([409, 409, 404, 404])
   })
 
+  it('is found by agents of its store by the end of its number, unless two purchases have it', async () => {
+    const number = purchaseId.slice(-6)
+    const agents = []
+    for (const storeId of [shop.storeId, shop.otherStoreId]) {
+      const agent = await enrolTestAgent(shop, storeId)
+      await agent.login()
+      agents.push(agent)
+    }
+    const [own, others] = agents
+    const ask = async (agent = own, text = number.toLowerCase()) => {
+      const { status, body } = (await agent?.call('generateReceiptQR', { number: text })) ?? {}
+      return [status, body?.reason]
+    }
+    expect(await ask()).toEqual([409, 'receipt_expired'])
+    expect(await ask(others)).toEqual([404, undefined])
+    expect(await ask(own, 'ZZZZZZ')).toEqual([404, undefined])
+    expect((await ask(own, '%%%%%%'))[0]).toBe(400)
+    expect((await shop.call('generateReceiptQR', { number })).status).toBe(400)
+    await shop.cloud.db.database.write(async (db) => {
+      const purchases = db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId)
+      const { purchase_id: id, ...row } = await purchases.executeTakeFirstOrThrow()
+      const other = `${id.slice(0, -7)}${id.at(-7) === '0' ? '1' : '0'}${number}`
+      await db
+        .insertInto('purchase')
+        .values({ ...row, purchase_id: other, checkout_session_id: 'chk_other', cti: 'other' })
+        .execute()
+    })
+    expect(await ask()).toEqual([409, 'number_ambiguous'])
+  })
+
   it('can be read without a QR code', async () => {
     const { body } = await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`)
     expect(body).toMatchObject({ id: purchaseId, status: 'SUCCESS' })
