@@ -49,6 +49,8 @@ export interface DecisionFacts {
   device: DeviceFacts | null
   /** True if the presented receipt, purchase or line belongs to another store. */
   isOtherStores?: boolean
+  /** True if the device belongs to a till, and the goods are not of a sale of this till. */
+  isOtherTill?: boolean | undefined
   /** Error of the presented token or receipt. */
   token?: 'token_invalid' | 'token_expired' | 'token_revoked' | undefined
   clockTrusted: boolean
@@ -248,6 +250,7 @@ function technologyMismatch({ action, device, item, identifiedBy }: DecisionFact
 function itemNotPaid(facts: DecisionFacts): string | null {
   const { action, item } = facts
   if (action === 'verify_item_status' || !item) return null
+  if (facts.isOtherTill) return 'the goods are not of a sale of the till beside this device'
   if (isPaidFor(item)) return null
   const { status } = item
   if (status === null) return 'the payment state of the item is unknown here'

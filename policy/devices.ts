@@ -29,6 +29,8 @@ export const DeviceFacts = z.strictObject({
   capabilities: DeviceCapabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
   agentId: z.string().nullable(),
+  /** The till beside it: only its sales release here (ADR till-sales). Absent: all. */
+  tillId: z.string().optional(),
   revoked: z.boolean(),
 })
 export type DeviceFacts = z.infer<typeof DeviceFacts>

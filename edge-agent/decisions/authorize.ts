@@ -37,7 +37,7 @@ import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
 interface JudgeParts extends ReceiptJudgeParts {
   platform: Pick<Platform, 'random'>
   link: CloudLink
-  items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs'>
+  items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs' | 'keysOf'>
   /** Voids tokens that the agent fetched and did not use. */
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
@@ -50,6 +50,7 @@ interface Judged {
 
 /**
  *   token of this ledger ─▶ by-token.ts
+ *   tag that the till beside the device has just sold ─▶ by-item.ts
  *   online ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
  *   offline, receipt; sale of a code ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
@@ -68,6 +69,7 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
     const verdict = isUntrusted ? NEEDS_STAFF : judgeByToken(parts, context, opened, false)
     return { verdict, offline: !link.isOnline }
   }
+  if (isSoldAtPad(parts, context)) return { verdict: judgeByItem(parts, items, context, true), offline: true }
   // The cloud does not know the sale yet.
   const online = link.isOnline && !sale ? await judgeByCloud(parts, link, context) : undefined
   if (online) {
@@ -80,6 +82,21 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
   if (presented === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
   const verdict = await judgeByReceipt(parts, context, presented)
   return { verdict: verdict.granted ? verdict : openByStaff(parts, items, context, verdict), offline: true }
+}
+
+/**
+ * True if the till beside the device sold the named tag, and only this agent knows it yet: a cashier who has just posted
+ * the sale puts the goods on the pad.
+ */
+function isSoldAtPad({ ledger, items, link }: JudgeParts, { request, device }: RequestContext): boolean {
+  const { identifiers, action, receipt, sale } = request
+  if (device.tillId === undefined || rightClassOf(action) !== 'release' || (sale ?? receipt) !== undefined) return false
+  return (['epc', 'tagUid', 'tagId'] as const).some((kind) => {
+    const name = identifiers[kind]
+    const tag = name === undefined ? undefined : ledger.till.tag(items.keysOf(kind, name)[0] ?? '')
+    const isOwn = tag?.status === 'paid' && tag.sender === '' && (tag.seq > ledger.journal.acked || !link.isOnline)
+    return isOwn && ledger.till.tillOfRow(tag.seq) === device.tillId
+  })
 }
 
 interface CommandParts {

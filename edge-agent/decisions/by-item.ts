@@ -60,25 +60,28 @@ export function assessItem(
  * Judges a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
  * are unused. So an action that drives an output needs a receipt, a token or an operator. What an operator approves
  * counts as an override. It uses the right of the tag at this agent, and the cloud finds the unit. Staff open a fixture
- * without a right if the goods are not paid, or if the right is used.
+ * without a right if the goods are not paid, or if the right is used. `isSoldHere`: the till beside the device sold the
+ * tag, and this agent recorded the sale, so no operator is needed.
  */
 export function judgeByItem(
   parts: StaffParts,
   items: Pick<Replica, 'find' | 'confirmedMs'>,
   context: RequestContext,
+  isSoldHere = false,
 ): Verdict {
   const { action, operatorId, identifiers: tag } = context.request
   const { status, ...assessment } = assessItem(parts, items, context)
   if (assessment.refusal !== undefined) return { granted: false, reason: assessment.refusal, ...status }
   if (!drivesOutput(action)) return { granted: true, grant: null, eventId: null, ...status }
-  if (operatorId === undefined) return { granted: false, reason: 'manual_assistance_required', ...status }
+  if (operatorId === undefined && !isSoldHere)
+    return { granted: false, reason: 'manual_assistance_required', ...status }
   const { policy, rightClass } = assessment
   const { nowMs } = parts.clock.now()
   const isFree =
     rightClass !== null && parts.ledger.claims.isTagFree({ tag, source: 'item', rightClass, operatorId, nowMs })
   if (!isFree && action !== 'unlock_fixture') return { granted: false, reason: 'already_redeemed', ...status }
   const grant: Grant = {
-    ...staffGrant(parts, operatorId, policy),
+    ...(operatorId === undefined ? ownGrant(parts) : staffGrant(parts, operatorId, policy)),
     source: isFree ? 'item' : 'override',
     ...(status.itemStatus && { itemStatus: status.itemStatus }),
     ...(status.unknownFacts && { unknownFacts: status.unknownFacts }),
@@ -107,7 +110,11 @@ export function openByStaff(
 type StaffParts = TokenParts & { platform: Pick<Platform, 'random'> }
 
 /** Grant by an operator that uses no right. It counts as an override. */
-function staffGrant({ platform, clock }: StaffParts, operatorId: string, policy: ProtectionPolicy): Grant {
+function staffGrant(parts: StaffParts, operatorId: string, policy: ProtectionPolicy): Grant {
+  return { ...ownGrant(parts), approval: { operatorId, limit: policy.operatorOverridesPerHour } }
+}
+
+function ownGrant({ platform, clock }: StaffParts): Grant {
   return {
     source: 'override',
     nonce: Buffer.from(platform.random.bytes(16)).toString('base64url'),
@@ -115,6 +122,5 @@ function staffGrant({ platform, clock }: StaffParts, operatorId: string, policy:
     all: false,
     count: 1,
     exp: Math.floor(clock.now().nowMs / 1_000) + APPROVAL_SECONDS,
-    approval: { operatorId, limit: policy.operatorOverridesPerHour },
   }
 }

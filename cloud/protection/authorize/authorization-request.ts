@@ -145,9 +145,20 @@ export function requestFacts({ context, action, purchase, token }: Authorization
     storeId: store?.store_id ?? '',
     device: device?.facts ?? null,
     isOtherStores: purchase !== undefined && device !== null && purchase.store_id !== device.row.store_id,
+    isOtherTill: purchase !== undefined && isOfOtherTill(device?.row.till_id ?? null, action, purchase),
     token,
     clockTrusted: true,
     stage: 'fresh',
     hasOperator: operatorId !== null,
   } as const satisfies Partial<DecisionFacts>
+}
+
+/** True if a device beside a till must not release the goods of this purchase, because another till sold them. */
+export function isOfOtherTill(
+  tillId: string | null,
+  action: ProtectionAction,
+  { till }: Pick<PurchaseRow, 'till'>,
+): boolean {
+  if (tillId === null || rightClassOf(action) !== 'release') return false
+  return till === null || (JSON.parse(till) as { tillId?: string }).tillId !== tillId
 }

@@ -6,9 +6,12 @@ import type { GrantedUnit } from '../leases/authorizations.ts'
 import { type LeaseView, viewLease } from '../leases/leases.ts'
 import { maySee } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { purchaseOfLine, resolveUnit, type ResolvedUnit } from './resolve-unit.ts'
+import { rightClassOf } from '../../../policy/vocabulary.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import { findPurchase } from '../../shop/purchases/queries.ts'
+import { purchaseOfLine, resolveUnit, type ResolvedUnit, type UnitQuery } from './resolve-unit.ts'
 import { applyOverride } from './override-lease.ts'
-import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
+import { isOfOtherTill, requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import { RECALLED } from '../../../policy/item-status.ts'
 import { orderOfCode } from '../../shop/pickup-orders/queries.ts'
 import { recallReader } from '../items/recalls.ts'
@@ -48,6 +51,7 @@ export async function loadItemTarget(call: Call, request: AuthorizationRequest):
   const facts = {
     ...known,
     isOtherStores: known.isOtherStores || (!found && (await namesLineOfOtherStore(call, request))),
+    isOtherTill: known.isOtherTill || found?.isOtherTill === true,
     item: found?.facts ?? null,
     identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
     mustBeRead: found?.mustBeRead ?? false,
@@ -64,11 +68,15 @@ export async function loadItemTarget(call: Call, request: AuthorizationRequest):
   }
 }
 
-async function findRequested(call: Call, request: AuthorizationRequest): Promise<ResolvedUnit | undefined> {
+interface FoundUnit extends ResolvedUnit {
+  isOtherTill?: boolean
+}
+
+async function findRequested(call: Call, request: AuthorizationRequest): Promise<FoundUnit | undefined> {
   const { context, action, identifiers, purchase } = request
   const { device, store } = context
   if (!device || !store) return undefined
-  return resolveUnit({
+  const query: UnitQuery = {
     db: call.db,
     tenant: context.caller.tenant,
     storeId: device.row.store_id,
@@ -80,8 +88,41 @@ async function findRequested(call: Call, request: AuthorizationRequest): Promise
     purchase: purchase?.store_id === device.row.store_id ? purchase : undefined,
     nowMs: call.nowMs,
     pastMs: context.pastMs,
-  })
+  }
+  const found = await resolveUnit(query)
+  const tillId = device.row.till_id
+  if (!found || tillId === null || purchase || rightClassOf(action) !== 'release') return found
+  if (found.purchase) return { ...found, isOtherTill: isOfOtherTill(tillId, action, found.purchase) }
+  return (await boundAtPad(query, found, tillId)) ?? { ...found, isOtherTill: true }
 }
+
+/** Time for which a piece that a till sold without a tag may be bound to the tag on the pad, ms. */
+const PAD_MS = 15 * 60_000
+const PAD_SALES = 10
+
+/** Matches a tag on the pad of a till with the last sales of this till: a piece of the same product without a tag. */
+async function boundAtPad(query: UnitQuery, { item }: ResolvedUnit, tillId: string): Promise<ResolvedUnit | undefined> {
+  if (item?.item_status !== 'sellable') return undefined
+  const { db, storeId, tenant, nowMs } = query
+  for (const { purchase_id: purchaseId } of await lastSalesOf(db, { storeId, tillId, sinceMs: nowMs - PAD_MS })) {
+    const sale = purchaseId === null ? undefined : await findPurchase(db, tenant, purchaseId)
+    const found = sale && (await resolveUnit({ ...query, purchase: sale }))
+    if (found?.unit && found.unit.key.purchaseId === purchaseId && found.unit.right.state !== 'used') return found
+  }
+  return undefined
+}
+
+const lastSalesOf = prepared((db, p: { storeId: string; tillId: string; sinceMs: number }) =>
+  db
+    .selectFrom('till_sale')
+    .select('purchase_id')
+    .where('store_id', '=', p.storeId)
+    .where('till_id', '=', p.tillId)
+    .where('stored_ms', '>=', p.sinceMs)
+    .where('state', '=', 'paid')
+    .orderBy('stored_ms', 'desc')
+    .limit(PAD_SALES),
+)
 
 async function namesLineOfOtherStore(
   { db }: Call,

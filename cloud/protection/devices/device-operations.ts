@@ -38,6 +38,7 @@ export const Device = z.strictObject({
   zoneId: z.string().optional(),
   laneId: z.string().optional(),
   gateId: z.string().optional(),
+  tillId: z.string().optional().describe('The till beside it: only its sales release here.'),
   agentId: z.string().optional(),
   movingToAgentId: z
     .string()
@@ -75,6 +76,7 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
       zoneId: row.zone_id,
       laneId: row.lane_id,
       gateId: row.gate_id,
+      tillId: row.till_id,
       agentId: row.agent_id,
       movingToAgentId: row.moving_to,
       firmwareVersion: row.firmware_version,
@@ -95,6 +97,11 @@ export const optionalCapabilities = Object.fromEntries(
   [K in keyof typeof Capabilities]: z.ZodOptional<z.ZodBoolean>
 }
 
+/** The till beside a device. */
+export const TillOfDevice = text(64).describe(
+  'The till beside a deactivator or detacher: only what this till sold is released here (docs/guides/connect-your-till.md).',
+)
+
 /** Fields of a new device, apart from its store. */
 const NEW_DEVICE = {
   deviceType: z.enum(DEVICE_TYPES),
@@ -102,6 +109,7 @@ const NEW_DEVICE = {
   zoneId: text(128).optional(),
   laneId: text(128).optional(),
   gateId: text(128).optional(),
+  tillId: TillOfDevice.optional(),
   firmwareVersion: text(128).optional(),
   ...optionalCapabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
@@ -134,7 +142,7 @@ export async function addDevice(
   store: StoreRow,
   input: z.infer<z.ZodObject<typeof NEW_DEVICE>>,
 ): Promise<z.infer<typeof Device>> {
-  const { deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } = input
+  const { deviceType, name, zoneId, laneId, gateId, tillId, firmwareVersion, workflowType, agentId, ...stated } = input
   const { store_id: storeId } = store
   await assertRoom(call, storeId)
   if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
@@ -149,6 +157,7 @@ export async function addDevice(
     zone_id: zoneId ?? null,
     lane_id: laneId ?? null,
     gate_id: gateId ?? null,
+    till_id: tillId ?? null,
     firmware_version: firmwareVersion ?? null,
     capabilities: JSON.stringify(capabilities),
     technologies: JSON.stringify(supportedTechnologies),

@@ -10,7 +10,7 @@ import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
 import { deviceFacts, deviceWorkflow } from '../store-facts/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
-import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
+import { TillOfDevice, assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
@@ -46,6 +46,7 @@ export const updateDevice = operation({
     zoneId: clearable(128),
     laneId: clearable(128),
     gateId: clearable(128),
+    tillId: TillOfDevice.nullable().optional(),
     firmwareVersion: clearable(128),
     ...optionalCapabilities,
     supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
@@ -68,6 +69,7 @@ export const updateDevice = operation({
       zoneId,
       laneId,
       gateId,
+      tillId,
       firmwareVersion,
       workflowType,
       agentId,
@@ -112,6 +114,7 @@ export const updateDevice = operation({
       ...(zoneId !== undefined && { zone_id: zoneId }),
       ...(laneId !== undefined && { lane_id: laneId }),
       ...(gateId !== undefined && { gate_id: gateId }),
+      ...(tillId !== undefined && { till_id: tillId }),
       ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
       // A client may send back the workflow type that the store sets. Such a value must not become the device's own
       // setting.

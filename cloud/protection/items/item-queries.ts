@@ -241,6 +241,7 @@ export async function updateStatuses(
   db: Db,
   changes: readonly { item: ProtectedItemRow; change: StatusChange }[],
   nowMs: number,
+  by?: MovedBy,
 ): Promise<ReadonlyMap<string, ProtectedItemRow>> {
   const rows: ProtectedItemRow[] = []
   for (const [storeId, ofStore] of groupBy(changes, ({ item }) => item.store_id)) {
@@ -256,6 +257,7 @@ export async function updateStatuses(
       ofStatus.flatMap(({ item }) => changed.get(item.item_id) ?? []),
       from,
       nowMs,
+      by,
     )
   return changed
 }

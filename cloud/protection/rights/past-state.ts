@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
@@ -35,13 +36,16 @@ async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number):
   return whole === undefined || whole.created_ms <= atMs
 }
 
+/** When an item moved: what a till reported to an agent moved it at that time, however late the cloud heard of it. */
+const MOVED_MS = sql<number>`COALESCE(reported_ms, at_ms)`
+
 /**
  * The item with its status, store and unit at that time. If the time is before the registration, the result has the
  * first status of the item.
  */
 export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Promise<ProtectedItemRow> {
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
-  const last = await moves.where('at_ms', '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
+  const last = await moves.where(MOVED_MS, '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
   if (last) return { ...item, store_id: last.store_id, item_status: last.to_status, ...(await unitOf(db, item, last)) }
   const first = await moves.orderBy('rev').limit(1).executeTakeFirstOrThrow()
   return {
@@ -60,7 +64,7 @@ export async function hasComeBackSince(db: Db, itemId: string, atMs: number): Pr
     .selectFrom('item_move')
     .select('rev')
     .where('item_id', '=', itemId)
-    .where('at_ms', '>', atMs)
+    .where(MOVED_MS, '>', atMs)
     .where('to_status', 'in', ['returned', 'cancelled', 'sellable'])
     .limit(1)
     .executeTakeFirst()

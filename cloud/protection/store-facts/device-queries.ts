@@ -70,6 +70,7 @@ export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type
     capabilities: JSON.parse(row.capabilities) as DeviceCapabilities,
     supportedTechnologies: JSON.parse(row.technologies) as ProtectionTechnology[],
     agentId: row.agent_id,
+    ...(row.till_id !== null && { tillId: row.till_id }),
     revoked: row.revoked_ms !== null,
   }
 }

@@ -72,7 +72,7 @@ export async function completePurchase(
     const line = lines.get(unit.line_id)
     return line ? [{ unit, line, item: items.get(unit.item_id ?? '') }] : []
   })
-  const bound = await bindItems(call, purchase, named)
+  const bound = await bindItems(call, purchase, named, soldMs)
   const units = await withFacts(
     db,
     named.map((each) => ({ ...each, item: bound.get(each.unit) })),
@@ -165,6 +165,7 @@ async function bindItems(
   call: Call,
   purchase: PurchaseRow,
   named: readonly { unit: PurchaseUnitRow; line: PurchaseLineRow; item: ProtectedItemRow | undefined }[],
+  soldMs: number,
 ): Promise<ReadonlyMap<PurchaseUnitRow, ProtectedItemRow>> {
   const { purchase_id } = purchase
   const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }
@@ -188,7 +189,8 @@ async function bindItems(
         detail: `an item of this purchase was ${why} when it was paid`,
       })
   }
-  const paid = await updateStatuses(call.db, changes, call.nowMs)
+  const reported = purchase.till === null ? {} : { reportedMs: soldMs }
+  const paid = await updateStatuses(call.db, changes, call.nowMs, reported)
   return new Map(
     [...unitOf].flatMap(([itemId, unit]) => {
       const item = paid.get(itemId)

@@ -240,6 +240,7 @@ async function insertDevices({ db, tenant, store, storeId, platform, nowMs }: Se
       lane_id: laneId ?? null,
       gate_id: gateId ?? null,
       workflow_type: workflowType ?? null,
+      till_id: null,
       capabilities: JSON.stringify(capabilities),
       technologies: JSON.stringify(supportedTechnologies),
       registered_ms: nowMs,

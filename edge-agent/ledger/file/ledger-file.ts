@@ -112,6 +112,7 @@ const BASELINE = `
   CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
   CREATE INDEX sale_by_hour ON sale (till_id, hour);
   CREATE INDEX sale_by_time ON sale (stored_ms);
+  CREATE INDEX sale_by_row ON sale (seq);
   -- sale_key, request: of a return that waits for its sale.
   CREATE TABLE till_return (
     return_key TEXT PRIMARY KEY, content TEXT NOT NULL, answer TEXT NOT NULL, sale_key TEXT, request TEXT,

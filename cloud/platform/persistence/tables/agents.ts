@@ -110,6 +110,8 @@ export interface DeviceRow {
   capabilities: string
   technologies: string
   workflow_type: string | null
+  /** The till beside it, whose sales alone release here. */
+  till_id: string | null
   registered_ms: number
   last_seen_ms: number | null
   revoked_ms: number | null

@@ -422,6 +422,7 @@ const NO_NAMES: ReadonlySet<string> = new Set([
   'zoneId',
   'laneId',
   'gateId',
+  'tillId',
   'pspAccountId',
   'posProductId',
   'postalCode',

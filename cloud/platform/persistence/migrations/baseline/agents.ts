@@ -23,7 +23,7 @@ export const AGENTS: readonly string[] = [
   `CREATE TABLE agent_session (token_hash text PRIMARY KEY, agent_id text NOT NULL, expires_ms bigint NOT NULL)`,
   `CREATE TABLE device (
     device_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), agent_id text,
-    device_type text NOT NULL, name text, zone_id text, lane_id text, gate_id text, firmware_version text,
+    device_type text NOT NULL, name text, zone_id text, lane_id text, gate_id text, till_id text, firmware_version text,
     capabilities text NOT NULL, technologies text NOT NULL, workflow_type text, registered_ms bigint NOT NULL,
     last_seen_ms bigint, revoked_ms bigint, moving_to text)`,
   `CREATE INDEX device_by_store ON device (store_id, device_id)`,
