@@ -3,7 +3,7 @@ import type { JSX } from 'hono/jsx/jsx-runtime'
 import { capabilitiesOf } from '../../device-drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'
+import type { AlarmState, HandledAlarms } from '../lanes/gate/handled-alarms.ts'
 import type { Pictures } from '../items/pictures.ts'
 import type { Lanes } from '../lanes/lanes.ts'
 import type { Agent } from '../runtime.ts'
@@ -16,7 +16,7 @@ import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
 import { ICON, manifestOf } from './manifest.ts'
 import { clockTime } from './model/status-view.ts'
-import { gateLine, gateRest, GATE_LINES } from './model/gate-view.ts'
+import { arrangeLines, gateLine, gateRest } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
 import type { PageDevice, PageStatus, LiveEvent } from './model/wire.ts'
 import { pageRenderer } from './page-renderer.tsx'
@@ -39,17 +39,26 @@ interface RecentResultsParts {
   /** True for devices of this agent. Programs may send other ids. */
   isOurs(deviceId: string): boolean
   policy(): PolicyClaims | undefined
+  /** What a person did about an alarm. */
+  stateOf(alarmId: string): AlarmState | undefined
 }
 
 /** Collects results until the agent stops. */
-function recentResults({ feed, isOurs, policy }: RecentResultsParts): RecentResults {
+function recentResults({ feed, isOurs, policy, stateOf }: RecentResultsParts): RecentResults {
   const results = new Map<string, LiveResult[]>()
   async function listen(): Promise<void> {
     for await (const event of feed.listen(new AbortController().signal)) {
       if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) continue
       const live = liveEvent(event, policy())
-      if (live.type === 'result')
-        results.set(event.deviceId, [live, ...(results.get(event.deviceId) ?? [])].slice(0, GATE_LINES))
+      if (live.type !== 'result') continue
+      const { open, waiting, others } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
+        const { item: tag = '', alarmId } = result.kind === 'decision' ? result : {}
+        return { tag, alarmId, step: alarmId === undefined ? undefined : stateOf(alarmId)?.step }
+      })
+      results.set(
+        event.deviceId,
+        [...open, ...waiting, ...others].toSorted((a, b) => b.atMs - a.atMs),
+      )
     }
   }
   void listen()
@@ -185,6 +194,7 @@ class Pages {
       feed: agent.feed,
       isOurs: (id) => agent.config.devices.some(({ deviceId }) => deviceId === id),
       policy: () => agent.trust.policy,
+      stateOf: (alarmId) => agent.gates.alarms.stateOf(alarmId),
     })
     this.#renderer = pageRenderer(agent)
   }

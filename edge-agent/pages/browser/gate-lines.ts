@@ -1,9 +1,9 @@
 import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import { clockTime } from '../model/status-view.ts'
-import { GATE_LINES, handledText, type GateLine } from '../model/gate-view.ts'
+import { arrangeLines, handledText, handleText, type GateLine } from '../model/gate-view.ts'
 import type { PageAlarmState } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
-import { newElement, slot } from './elements.ts'
+import { newElement, slot, write } from './elements.ts'
 
 /** Text of an alarm's line. */
 export interface ChosenAlarm {
@@ -15,7 +15,7 @@ export interface ChosenAlarm {
   step: AlarmStep | 'none'
 }
 
-/** The list of the last decisions at a gate. */
+/** The list of open alarms and of the last decisions at a gate. */
 export interface GateLines {
   add(line: GateLine): void
   /** The alarm with what people did about it until now. */
@@ -36,14 +36,33 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
   const lineOf = (alarmId: string) =>
     [...lines.querySelectorAll<HTMLElement>('[data-alarm]')].find((line) => line.dataset['alarm'] === alarmId)
 
+  const stepOf = (line: HTMLElement) => line.dataset['step'] as AlarmStep | undefined
+
+  function arrange(): void {
+    const newestFirst = [...lines.querySelectorAll<HTMLElement>('li')].toSorted(
+      (a, b) => Number(b.dataset['at']) - Number(a.dataset['at']),
+    )
+    const { open, waiting, others } = arrangeLines(newestFirst, (line) => {
+      const { tag = '', alarm } = line.dataset
+      return { tag, alarmId: alarm, step: stepOf(line) }
+    })
+    for (const line of [...open, ...others]) line.hidden = false
+    for (const line of waiting) line.hidden = true
+    lines.replaceChildren(...open, ...waiting, ...others)
+    write('more-open', texts.gate.moreOpen(waiting.length))
+    slot('more-open').hidden = waiting.length === 0
+  }
+
   return {
     latest(alarm) {
       const line = lineOf(alarm.alarmId)
       return line ? chosenOf(line, alarm.alarmId) : alarm
     },
-    add({ atMs, tone, text, item, alarmId }) {
+    add({ atMs, tone, text, item, tag, alarmId }) {
       const line = document.createElement('li')
       line.dataset['tone'] = tone
+      line.dataset['at'] = `${atMs}`
+      line.dataset['tag'] = tag
       const parts = [
         newElement('time', clockTime(atMs, texts.language)),
         newElement('span', text),
@@ -53,12 +72,12 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
         line.dataset['alarm'] = alarmId
         const button = document.createElement('button')
         button.type = 'button'
-        button.textContent = texts.gate.handle
+        button.textContent = handleText(undefined, texts)
         parts.push(newElement('span', '', { className: 'handled' }), button)
       }
       line.append(...parts.flatMap((part) => [part, ' ']))
       lines.prepend(line)
-      while (lines.childElementCount > GATE_LINES) lines.lastElementChild?.remove()
+      arrange()
       slot('no-lines').hidden = true
     },
     setState(alarmId, state) {
@@ -67,6 +86,9 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
       if (!line || !place) return
       line.dataset['step'] = state.step
       place.textContent = handledText(state, texts)
+      const button = line.querySelector('button')
+      if (button) button.textContent = handleText(state.step, texts)
+      arrange()
     },
   }
 }

@@ -1,4 +1,4 @@
-import { handledText, type GateLine, type GateView } from '../model/gate-view.ts'
+import { arrangeLines, handledText, handleText, type GateLine, type GateView } from '../model/gate-view.ts'
 import { clockTime, dayTime, deviceTitle } from '../model/status-view.ts'
 import type { PageAlarmState, PageDevice, PageStatus } from '../model/wire.ts'
 import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
@@ -24,11 +24,11 @@ function AlarmDialog({ texts }: { texts: Texts }) {
       <p class="alert" role="alert" data-slot="alarm-error" />
       <div class="steps-of-alarm">
         <button type="button" class="main" data-slot="alarm-acknowledge" data-step="acknowledged">
-          {steps.acknowledged.long}
+          {steps.acknowledged}
         </button>
         {ALARM_DISPOSITIONS.map((step) => (
           <button type="button" data-step={step}>
-            {steps[step].long}
+            {steps[step]}
           </button>
         ))}
       </div>
@@ -61,6 +61,10 @@ export function GatePage(props: GatePageProps) {
   const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, startedMs, stateOf } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
+  const { open, waiting, others } = arrangeLines(
+    lines.map((line) => ({ ...line, state: line.alarmId === undefined ? undefined : stateOf(line.alarmId) })),
+    ({ tag, alarmId, state }) => ({ tag, alarmId, step: state?.step }),
+  )
   return (
     <Frame
       title={`${title} · untag`}
@@ -94,23 +98,29 @@ export function GatePage(props: GatePageProps) {
           <LanguageSwitch other={localization.other} />
         </div>
         <ol data-slot="lines">
-          {lines.map(({ atMs, tone, text, item, alarmId }) => (
+          {[...open, ...waiting, ...others].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (
             <li
               data-tone={tone}
+              data-at={atMs}
+              data-tag={tag}
               data-alarm={alarmId}
-              data-step={alarmId === undefined ? undefined : stateOf(alarmId)?.step}
+              data-step={state?.step}
+              hidden={n >= open.length && n < open.length + waiting.length}
             >
               <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
               {alarmId === undefined ? null : (
                 <>
                   {' '}
-                  <span class="handled">{handledText(stateOf(alarmId), texts)}</span>{' '}
-                  <button type="button">{texts.gate.handle}</button>
+                  <span class="handled">{handledText(state, texts)}</span>{' '}
+                  <button type="button">{handleText(state?.step, texts)}</button>
                 </>
               )}
             </li>
           ))}
         </ol>
+        <div class="soft" data-slot="more-open" hidden={waiting.length === 0}>
+          {texts.gate.moreOpen(waiting.length)}
+        </div>
         <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
           {texts.gate.noDecisions}
         </p>

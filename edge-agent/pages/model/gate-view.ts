@@ -1,3 +1,4 @@
+import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
 import { withStatus } from './result-view.ts'
 import type { GateLight, LiveEvent, PageAlarmState, PageAnswer, PageResult, PageStatus } from './wire.ts'
@@ -26,12 +27,46 @@ export interface GateLine {
   tone: GateTone
   text: string
   item: string
+  /** The tag, which tells apart alarms of the same product. '' if unknown. */
+  tag: string
   /** Id of the alarm, if an operator may handle it. */
   alarmId?: string
 }
 
-/** Maximum lines in the list of the last decisions. */
-export const GATE_LINES = 5
+/** Decisions in the list that are no open alarms. */
+const LAST_LINES = 5
+/** Open alarms that the list shows, and that it keeps for when those are handled. */
+const OPEN_SHOWN = 5
+const OPEN_KEPT = 100
+
+/** What a line is in the list. */
+interface GateLineFacts {
+  readonly tag: string
+  readonly alarmId: string | undefined
+  readonly step: AlarmStep | undefined
+}
+
+/**
+ * Arranges the lines of a gate, which come with the newest first: open alarms, then the last other decisions. An alarm is
+ * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: open alarms without room.
+ */
+export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateLineFacts) {
+  const tags = new Set<string>()
+  const open: T[] = []
+  const others: T[] = []
+  for (const line of lines) {
+    const { tag, alarmId, step } = factsOf(line)
+    const isNewest = tag === '' || !tags.has(tag)
+    if (alarmId !== undefined) tags.add(tag)
+    const isOpen = alarmId !== undefined && isNewest && (step === undefined || step === 'acknowledged')
+    ;(isOpen ? open : others).push(line)
+  }
+  return {
+    open: open.slice(0, OPEN_SHOWN),
+    others: others.slice(0, LAST_LINES),
+    waiting: open.slice(OPEN_SHOWN, OPEN_KEPT),
+  }
+}
 
 const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0, way_out: 0 }
 
@@ -131,14 +166,20 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
   const text = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
   const { item: tag = '', product, alarmId } = result.kind === 'decision' ? result : {}
   const item = product ?? tag
-  return { atMs: event.atMs, tone: view.tone, text, item, ...(alarmId !== undefined && { alarmId }) }
+  return { atMs: event.atMs, tone: view.tone, text, item, tag, ...(alarmId !== undefined && { alarmId }) }
 }
 
 /** Describes what a person did about an alarm. '' if it is open. */
 export function handledText(state: PageAlarmState | undefined, texts: Texts): string {
   if (!state) return ''
-  const { short } = texts.gate.steps[state.step]
-  return state.by === '' ? short : `${short} · ${state.by}`
+  if (state.step === 'acknowledged') return texts.gate.careBy(state.by)
+  const cause = texts.gate.steps[state.step]
+  return state.by === '' ? cause : `${cause} · ${state.by}`
+}
+
+/** What the button of an alarm does. */
+export function handleText(step: AlarmStep | undefined, { gate }: Texts): string {
+  return step === undefined || step === 'acknowledged' ? gate.handle : gate.change
 }
 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {

@@ -241,15 +241,18 @@ export interface Texts {
     lost: string
     lostHint: string
     lastDecisions: string
+    /** The number of open alarms for which the list has no room. */
+    moreOpen(count: number): string
     noDecisions: string
     /** Where the list begins, and where older alarms are. */
     listSince(start: string): string
     handle: string
+    change: string
+    careBy(name: string): string
     handleTitle(time: string): string
     /** `cause`: the recorded cause and its person. */
     recorded(cause: string): string
-    /** `long`: the button. `short`: in the list of the last decisions. */
-    steps: Record<AlarmStep, { long: string; short: string }>
+    steps: Record<AlarmStep, string>
     tooLate: string
   }
 }

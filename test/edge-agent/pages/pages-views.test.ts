@@ -1,3 +1,4 @@
+import type { AlarmStep } from '../../../policy/vocabulary.ts'
 import {
   clockTime,
   deviceDetail,
@@ -8,6 +9,7 @@ import {
 import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
+  arrangeLines,
   gateLine,
   gateReady,
   gateRest,
@@ -192,6 +194,27 @@ describe('a result at the gate', () => {
       item: 'E280AA',
     })
     expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
+  })
+
+  it('keeps open alarms above the last decisions, until their cause or a newer alarm of the tag comes', () => {
+    const alarm = (n: number, step?: AlarmStep, tag = `tag ${n}`) => ({ n, tag, alarmId: `alarm ${n}`, step })
+    const other = (n: number) => ({ n, tag: `tag ${n}`, alarmId: undefined, step: undefined })
+    const arranged = (lines: ReturnType<typeof alarm | typeof other>[]) => {
+      const { open, waiting, others } = arrangeLines(lines, (line) => line)
+      return [open, waiting, others].map((list) => list.map(({ n }) => n))
+    }
+    const decisions = [9, 8, 7, 6, 5, 4].map(other)
+    expect(arranged([...decisions, alarm(3), alarm(2, 'phantom'), alarm(1, 'acknowledged')])).toEqual([
+      [3, 1],
+      [],
+      [9, 8, 7, 6, 5],
+    ])
+    expect(arranged([7, 6, 5, 4, 3, 2, 1].map((n) => alarm(n)))).toEqual([[7, 6, 5, 4, 3], [2, 1], []])
+    expect(arranged([alarm(3, 'real', 'same'), alarm(2, undefined, 'same'), alarm(1, undefined, 'same')])).toEqual([
+      [],
+      [],
+      [3, 2, 1],
+    ])
   })
 })
 
