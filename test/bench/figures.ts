@@ -18,6 +18,7 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   'sales-export': async () => (await import('./retail/sales-export.ts')).salesExport,
   gate: async () => (await import('./gate.ts')).gate,
   'tag-reads': async () => (await import('./tag-reads.ts')).tagReads,
+  'till-sales': async () => (await import('./till-sales.ts')).tillSales,
   'grant-to-relay': async () => (await import('./grant-to-relay.ts')).grantToRelay,
   'alarm-on-page': async () => (await import('./loopback/alarm-on-page.ts')).alarmOnPage,
   footprint: async () => (await import('./loopback/footprint.ts')).footprint,
