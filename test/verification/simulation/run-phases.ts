@@ -14,7 +14,7 @@ const WARM_UP_MS = 4_000
 const RECOVERY_LIMIT_MS = 30 * MINUTE_MS
 const POLL_MS = 5_000
 /** Number of shoppers at tills beyond the other visitors. */
-const TILL_VISITS = 2
+const TILL_VISITS = 3
 /** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR agents). */
 const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 

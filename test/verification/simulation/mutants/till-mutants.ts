@@ -140,7 +140,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'early-void-forgotten',
     what: 'An agent forgets a void that came before its sale.',
-    changes: [change(SALES, "const wasVoided = known?.state === 'void' ||", 'const wasVoided = known === null ||')],
+    changes: [change(SALES, "const isVoid = state === 'void' || wasVoided;", "const isVoid = state === 'void';")],
     faults: ['tills', 'partition'],
   },
   {
@@ -205,7 +205,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'rank-ignored',
     what: 'An older notice of another agent replaces a newer report.',
     changes: [change(REPORTS, 'if (known && (known.rank > rank ||', 'if (known && (known.rank < 0 ||')],
-    faults: ['tills', 'weather', 'partition'],
+    faults: ['tills', 'weather'],
+    liveness: true,
   },
   {
     name: 'notice-not-repeated',

@@ -70,7 +70,7 @@ interface SoldGoods {
 
 const MINUTE_MS = 60_000
 /** Sales of a till in an hour, in runs with a low limit. */
-const LOW_LIMIT = 3
+const LOW_LIMIT = 1
 const NO_LIMIT = 1_000
 /** Time after which the clocks of agent and cloud order two changes, ms. */
 const CLOCKS_MS = 3_000
@@ -117,7 +117,7 @@ class ShopTills implements Tills {
     this.wire = newWire('tills', core)
     this.book = new TillBook(() => core.scheduler.nowMs)
     this.#stock = [...equipment.goods]
-    this.#salesPerHour = this.#chance.happens(0.15) ? LOW_LIMIT : NO_LIMIT
+    this.#salesPerHour = this.#chance.happens(0.2) ? LOW_LIMIT : NO_LIMIT
     this.oracle = tillOracle({ ...parts, book: this.book, salesPerHour: this.#salesPerHour })
     let chain: Actuators['supervisor'] = devices.supervisor
     for (let n = 1; n <= count; n++) {
@@ -184,7 +184,7 @@ class ShopTills implements Tills {
     if (kind < 0.1) return this.#pass(goods, chance)
     const till = chance.one(this.#tills)
     if (chance.happens(0.1)) await this.#sellWithoutRight(till, chance)
-    if (kind < 0.13) return this.#sellHeld(till, goods, chance)
+    if (kind < 0.15) return this.#sellHeld(till, goods, chance)
     if (kind < 0.25) return this.#sellAfterItsEnd(till, goods, chance)
     const sold = await this.#sell(till, goods, chance)
     if (!sold) return
@@ -384,11 +384,14 @@ class ShopTills implements Tills {
     const held = goods.filter(({ epc }) => isKnown(epc))
     if (held.length === 0 || held.length < goods.length) return
     const { report, message } = this.#beginSale(till, goods, chance)
+    const isCut = chance.happens(0.5)
+    if (isCut) home.wire.cut()
     await this.#posts.once(till.tillId, report, message, home)
     const warned = report.acks.get(home.name)?.warned
     const missed = warned && held.find(({ epc }) => !warned.has(epc))
     if (missed) this.#core.violate('alarms', `${home.name} sells ${missed.epc}, which is on hold, without a warning`)
     await this.#pass(held, chance, home)
+    if (isCut) home.wire.restore()
   }
 
   /** A program with the right to sell must not void. */
