@@ -73,7 +73,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'notice-of-unnamed-agent-believed',
     what: 'An agent believes notices of sales from an agent that the policy does not name.',
-    changes: [change(NOTICES, 'if (!trust.policy?.policy.tillSales.agents.includes(iss))', 'if (iss === null)')],
+    changes: [change(NOTICES, 'if (!isTrusted(iss))', 'if (iss === null)')],
     faults: ['liar'],
   },
   {
@@ -132,9 +132,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'early-return-forgotten',
     what: 'An agent forgets a return that came before its sale.',
-    changes: [
-      change(SALES, 'this.#applyWaitingReturns(saleKey, nowMs, seq);\n        return', 'void seq;\n        return'),
-    ],
+    changes: [change(SALES, 'if (isPaidNow)\n            this.#applyWaitingReturns(saleKey, nowMs, seq);', '')],
     faults: ['tills', 'partition'],
   },
   {
@@ -188,8 +186,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         REPORTS,
-        'UPDATE till_tag SET epoch = ?, ver = ?, change = ? WHERE ver IS NULL',
-        'UPDATE till_tag SET epoch = ?, ver = NULL + ?, change = ? WHERE ver IS NULL',
+        'UPDATE till_tag SET epoch = @epoch, ver = @ver,',
+        'UPDATE till_tag SET epoch = @epoch, ver = NULL + @ver,',
       ),
     ],
     faults: ['tills'],
@@ -234,7 +232,11 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'void-not-announced',
     what: 'An agent does not announce voids.',
     changes: [
-      change(REPORTS, "WHERE sender = '' AND change > ?", "WHERE sender = '' AND status <> 'cancelled' AND change > ?"),
+      change(
+        REPORTS,
+        "FROM till_tag WHERE sender = '' AND change > ?",
+        "FROM till_tag WHERE sender = '' AND status <> 'cancelled' AND change > ?",
+      ),
     ],
     faults: ['tills', 'partition'],
     liveness: true,
