@@ -84,6 +84,8 @@ export class TillReports {
   readonly #contain
   readonly #announced
   #change: number | undefined
+  /** Numbers never fall, although other agents' reports replace numbered rows. */
+  #highest = 0
   readonly #tagsIn
   readonly #saveTag
   readonly #codes
@@ -272,7 +274,7 @@ export class TillReports {
 
   /** Number of the last change of this agent. */
   get lastChange(): number {
-    this.#change ??= this.#lastChange.get()?.change ?? 0
+    this.#change ??= Math.max(this.#highest, this.#lastChange.get()?.change ?? 0)
     return this.#change
   }
 
@@ -298,7 +300,7 @@ export class TillReports {
   }
 
   #next(): number {
-    this.#change = this.lastChange + 1
+    this.#change = this.#highest = this.lastChange + 1
     return this.#change
   }
 

@@ -70,11 +70,17 @@ export class TillNotices {
   readonly #parts: TillNoticesParts
   readonly #peers = new Map<string, Peer>()
   readonly #received = new Map<string, { sinceMs: number; tags: number }>()
+  /**
+   * Number of the last change at the start. It may be lower than what other agents acknowledged, because their reports
+   * replaced the changes with the highest numbers.
+   */
+  readonly #firstChange: number
   #store: Cancel | undefined
   #isStopped = false
 
   constructor(parts: TillNoticesParts) {
     this.#parts = parts
+    this.#firstChange = parts.ledger.till.lastChange
   }
 
   /** Sends what the other agents lack. Returns at once, never throws. Call it after each report and acknowledgement. */
@@ -184,7 +190,7 @@ export class TillNotices {
   #peerOf(agentId: string): Peer {
     const known = this.#peers.get(agentId)
     if (known) return known
-    const acked = Number(this.#parts.ledger.metadata.get(ACKED + agentId) ?? 0)
+    const acked = Math.min(Number(this.#parts.ledger.metadata.get(ACKED + agentId) ?? 0), this.#firstChange)
     const peer: Peer = { acked, isBusy: false, delays: this.#newDelays(), retry: undefined }
     this.#peers.set(agentId, peer)
     return peer

@@ -13,7 +13,7 @@ const HELP = `Simulates a store with the real cloud and real agents, injects fau
   npm run sim -- [--seeds N] [--first N] [--liveness] [--troubles LIST] [--jobs N] [--json FILE]
   npm run sim -- --seed N [--trace] [--liveness] [--troubles LIST]
   npm run sim -- --bugs [--seeds N] [--only NAMES] [--jobs N] [--json FILE]
-  npm run sim -- --day [--shoppers N] [--hours N] [--seed N] [--trace] [--json FILE]
+  npm run sim -- --day [--shoppers N] [--hours N] [--tills reported|silent] [--seed N] [--trace] [--json FILE]
 
   --seeds N       number of runs (200); with --bugs: at most per mutant (500)
   --first N       the first seed (1)
@@ -25,6 +25,7 @@ const HELP = `Simulates a store with the real cloud and real agents, injects fau
   --day           simulate one store day from 9:00 to 20:00 with three agents, thefts, returns, a network outage and a power cut
   --shoppers N    number of shoppers of the day (5000)
   --hours N       length of the day (11); a shorter day has the same events
+  --tills WHICH   80 % of the sales of the day are sales of tills: reported to the agent of the station, or silent
   --jobs N        number of parallel processes (one per core)
   --json FILE     write the result to this file
 
@@ -47,6 +48,7 @@ async function main(): Promise<boolean> {
       day: { type: 'boolean', default: false },
       shoppers: { type: 'string' },
       hours: { type: 'string' },
+      tills: { type: 'string' },
       only: { type: 'string' },
       jobs: { type: 'string' },
       json: { type: 'string' },
@@ -68,6 +70,7 @@ async function main(): Promise<boolean> {
       seed: numberOf(values.seed, 1),
       shoppers: numberOf(values.shoppers, 5_000),
       hours: Math.max(1, numberOf(values.hours, 11)),
+      tills: tillsOf(values.tills),
       trace,
       json,
     })
@@ -105,6 +108,11 @@ async function showSeed({
   } finally {
     await shops.remove()
   }
+}
+
+function tillsOf(text: string | undefined): 'reported' | 'silent' | undefined {
+  if (text === undefined || text === 'reported' || text === 'silent') return text
+  throw new Error(`--tills is reported or silent, not ${text}`)
 }
 
 function numberOf(text: string | undefined, fallback: number): number {

@@ -1,13 +1,31 @@
 import type { TillEvidence } from '../../../policy/journal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { raiseForeignEvidence } from '../../protection/evidence/evidence-scope.ts'
 import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
+import { findAgent } from '../../protection/agent-identity/sessions.ts'
 import { recordSale } from './record-sale.ts'
 import { keepReturned, recordReturn } from './return-goods.ts'
 import { voidSaleOf } from './void-sale.ts'
+
+/** Agents that may have had the ledger before. */
+const PREDECESSORS = 10
+
+/** True if the policy names the agent, or the one whose ledger it continues: those rows were acknowledged. */
+async function isNamed({ db }: Call, store: StoreRow, agentId: string): Promise<boolean> {
+  const { agents } = policyOf(store).tillSales
+  let id = agentId
+  for (let n = 0; n < PREDECESSORS; n++) {
+    if (agents.includes(id)) return true
+    const former = (await findAgent(db, id))?.replaces
+    if (!former || (await findAgent(db, former))?.replaced_by !== id) return false
+    id = former
+  }
+  return false
+}
 
 /**
  * Applies a sale, void or return that a till reported to an agent. The agent has answered the till, so nothing is
@@ -22,7 +40,7 @@ export async function applyTill(
   const store = await findStore(call.db, storeId)
   if (!store) return false
   const scope = { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs }
-  if (!policyOf(store).tillSales.agents.includes(agentId)) {
+  if (!(await isNamed(call, store, agentId))) {
     const about =
       evidence.kind === 'sale_return'
         ? evidence.return.returnId

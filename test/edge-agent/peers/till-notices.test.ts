@@ -3,6 +3,7 @@ import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner, newKey } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { TillSale } from '../../../policy/till-sale.ts'
 import type { Json } from '../../support/cloud.ts'
 import { lanStore, type LanAgent } from '../../support/lan-store.ts'
 import { until } from '../../support/receiver.ts'
@@ -194,6 +195,20 @@ it('is repeated until the other agent has it, also after restarts of both', asyn
   await post(s.home, 'sales', sale(b))
   await becomes(s.other, b, 'paid')
   s.onLan = () => 'pass'
+})
+
+it('is announced after a restart, although others have reported the tags of all earlier notices', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  await post(s.home, 'sales', sale(a))
+  await becomes(s.other, a, 'paid')
+  await post(s.other, 'returns', { returnId: 'r5', epcs: [a] })
+  await becomes(s.home, a, 'returned')
+  const { ledger } = s.home.agent
+  await ledger.commits.durably(() => ledger.metadata.set(`till_notice ${s.other.agent.identity.agentId}`, '1'))
+  await s.kill(s.home)
+  await s.run(s.home)
+  await s.home.agent.sales.sell(TillSale.parse(sale(b)))
+  await becomes(s.other, b, 'paid')
 })
 
 it('counts until the items of the agent contain it, and then the cloud counts', async () => {

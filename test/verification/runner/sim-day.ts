@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { makeDayShop } from '../simulation/day/day-shop.ts'
 import { runDay, type DayResult } from '../simulation/day/run-day.ts'
+import type { DayOptionsOfTills } from '../simulation/day/day-store.ts'
 import { INVARIANTS } from '../simulation/virtual/core.ts'
 import { prepareToSimulate } from './sim-worker.ts'
 
@@ -9,6 +10,7 @@ export interface ShowDayOptions {
   readonly seed: number
   readonly shoppers: number
   readonly hours: number
+  readonly tills: DayOptionsOfTills
   readonly trace: boolean
   /** File for the result. */
   readonly json: string | undefined
@@ -24,6 +26,11 @@ export interface DayRecord {
   violations: { invariant: string; detail: string }[]
   unitsReleased: number
   unitsSold: number
+  /** Of `unitsSold`: sold by tills. */
+  unitsOfTills: number
+  /** How often staff had to help, and how often an alarm for paid goods was the reason. */
+  staffCalls: number
+  needlessAlarms: number
   alarmsOfThieves: number
   decisions: number
   offlineDecisions: number
@@ -43,9 +50,9 @@ const LAST_LINES = 60
 const ALL_LINES = 5_000_000
 
 /** Runs a day and prints the result. Resolves to true if no invariant failed. */
-export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOptions): Promise<boolean> {
+export async function showDay({ seed, shoppers, hours, tills, trace, json }: ShowDayOptions): Promise<boolean> {
   const { result, cpuSeconds } = await measureDay(
-    { seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES },
+    { seed, shoppers, hours, tills, keepLines: trace ? ALL_LINES : LAST_LINES },
     (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`),
   )
   if (process.stderr.isTTY) process.stderr.write('\n')
@@ -61,7 +68,7 @@ export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOpt
  * the shop.
  */
 export async function measureDay(
-  options: { seed: number; shoppers: number; hours: number; keepLines?: number },
+  options: { seed: number; shoppers: number; hours: number; tills?: DayOptionsOfTills; keepLines?: number },
   say: (text: string) => void,
 ): Promise<{ result: DayResult; cpuSeconds: number }> {
   prepareToSimulate()
@@ -103,6 +110,9 @@ export function recordOf(
     violations: violations.map(({ invariant, detail }) => ({ invariant, detail })),
     unitsReleased,
     unitsSold: tally.unitsSold,
+    unitsOfTills: tally.unitsOfTills,
+    staffCalls: tally.staffCalls,
+    needlessAlarms: tally.needlessAlarms,
     alarmsOfThieves: tally.alarmsOfThieves,
     decisions: tally.decisions,
     offlineDecisions: tally.offline,
@@ -116,13 +126,26 @@ export function recordOf(
 }
 
 function asText({ tally, violations }: DayResult, record: DayRecord): string {
-  const rows: [string, string][] = [
+  const rows: (readonly [string, string])[] = [
     [
       'shoppers',
       `${record.shoppers}: ${tally.bought} bought, ${tally.thieves} stole, ${tally.cancelled} changed their mind, ${tally.returned} brought it back`,
     ],
-    ['units released', `${record.unitsReleased} of ${record.unitsSold} that shoppers paid for and carried out`],
-    ['alarms', `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, no paid one`],
+    [
+      'units released',
+      `${record.unitsReleased} of ${record.unitsSold - record.unitsOfTills} that shoppers paid for and carried out`,
+    ],
+    ...(record.unitsOfTills > 0
+      ? ([['sold by tills', `${record.unitsOfTills} units, which shoppers carried out with their tags`]] as const)
+      : []),
+    [
+      'alarms',
+      `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, ${record.needlessAlarms === 0 ? 'no paid one' : `and for ${record.needlessAlarms} shoppers who had paid`}`,
+    ],
+    [
+      'staff',
+      `${record.staffCalls} calls, ${Math.round((record.staffCalls * 1_000) / Math.max(1, record.shoppers))} per 1,000 shoppers`,
+    ],
     [
       'decisions',
       `${record.decisions}, ${record.offlineDecisions} of them offline; ${tally.unanswered} were not answered`,

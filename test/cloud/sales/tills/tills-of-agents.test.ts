@@ -54,6 +54,17 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect((await exceptions('foreign_evidence')).some(({ detail }) => /tillSales.agents/.test(detail))).toBe(true)
   })
 
+  it('counts from the agent that continues the ledger of a named one', async () => {
+    const former = await enrolTestAgent(shop)
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    const agents = [...policy.tillSales.agents, former.agentId]
+    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales: { agents } } })
+    const next = await enrolTestAgent(shop, shop.storeId, former)
+    const epc = await item()
+    await report(next, sold(saleOf(epc)))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
   it('is the same sale when the cloud gets it, too', async () => {
     const sale = saleOf(await item())
     await report(till, sold(sale))

@@ -14,6 +14,7 @@ import { newLan, type Lan } from '../virtual/lan.ts'
 import { newWire } from '../virtual/wire.ts'
 import { AGENTS, READER } from './day-shop.ts'
 import { gateReader, type GateReader } from '../nodes/gate-reader.ts'
+import { dayTills, type DayTills } from './day-tills.ts'
 import { newGoods, shelves, type Good } from './goods.ts'
 import { shoppers, type Shoppers } from './shoppers.ts'
 import { newTally } from './tally.ts'
@@ -21,6 +22,9 @@ import type { Shopper } from './timetable.ts'
 
 /** Number of goods beyond the demand of the shoppers, so that the shelves never become empty. */
 const SPARE_GOODS = 50
+
+/** `reported`: most sales are sales of tills, which report them. `silent`: those tills report nothing. */
+export type DayOptionsOfTills = 'reported' | 'silent' | undefined
 
 /** Cloud, three agents, goods and oracles of a store day. Nothing runs yet. */
 export class DayStore {
@@ -37,6 +41,8 @@ export class DayStore {
   readonly rules: RulesOracle
   readonly tally = newTally()
   readonly crowd: Shoppers
+  /** Undefined on a day without tills. */
+  readonly tills: DayTills | undefined
   readonly end: EndParts
   readonly #cloudWatch: CloudOracle
   readonly #receiver: Receiver
@@ -44,7 +50,7 @@ export class DayStore {
   readonly #lan: Lan
   #powerCuts = 0
 
-  constructor(core: Core, shop: Shop, people: readonly Shopper[]) {
+  constructor(core: Core, shop: Shop, people: readonly Shopper[], tills: DayOptionsOfTills) {
     this.core = core
     this.shop = shop
     const { ledgers, tally } = this
@@ -61,6 +67,17 @@ export class DayStore {
     this.detacher = detacher
     const shopWire = newWire('shop', core)
     this.system = merchant({ core, server: this.cloud, wire: shopWire, name: 'merchant', apiKey: shop.key })
+    this.tills =
+      tills === undefined
+        ? undefined
+        : dayTills({
+            core,
+            lan: this.#lan,
+            merchant: this.system,
+            station,
+            storeId: shop.storeId,
+            isReporting: tills === 'reported',
+          })
     const units = people.reduce((sum, shopper) => sum + shopper.units, 0)
     this.stock = newGoods(shop.products, units + SPARE_GOODS)
     this.rules = rulesOracle({ core, reading: () => this.cloud.disk.reading, isCalm: true })
@@ -71,6 +88,8 @@ export class DayStore {
       merchant: this.system,
       agents: { station, detacher, gate },
       reader: this.#reader,
+      ...(this.tills && { tills: this.tills }),
+      isSilent: tills === 'silent',
       goods: shelves(this.stock, core.chance.fork('shelves')),
       tally,
     })
@@ -123,6 +142,8 @@ export class DayStore {
       lan: this.#lan,
       onCommit: ledger.committed,
       onStart: ledger.processEnded,
+      onTillNotice: (how, body) =>
+        how === 'sent' ? this.tills?.book.noticeSent(name, body) : this.tills?.book.noticeAcknowledged(name, body),
     })
     return node
   }
@@ -130,6 +151,6 @@ export class DayStore {
   #newEnd(): EndParts {
     const { core, cloud, agents, ledgers, crowd, shop } = this
     const people = { ...crowd, resold: new Set<string>() }
-    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, tills: undefined, shop }
+    return { core, cloud, agents, ledgers, people, receiver: this.#receiver, money: undefined, tills: this.tills, shop }
   }
 }

@@ -20,7 +20,7 @@ const DAY_RULES = {
 }
 
 /** Registers the goods and sets the policy of the day. */
-export async function prepareStore({ system, stock, station, shop }: DayStore): Promise<void> {
+export async function prepareStore({ system, stock, station, shop, tills }: DayStore): Promise<void> {
   const { storeId } = shop
   const must = async (operation: string, body: Json) => {
     const answer = await system.call(operation, body)
@@ -32,7 +32,10 @@ export async function prepareStore({ system, stock, station, shop }: DayStore): 
     await must('registerProtectedItems', { storeId, items })
   }
   const { policy } = await must('fetchProtectionPolicy', { storeId })
-  await must('updateProtectionPolicy', { storeId, policy: { ...(policy as Json), ...DAY_RULES } })
+  const tillSales = { agents: [station.identity.agentId] }
+  const rules = { ...(policy as Json), ...DAY_RULES, ...(tills && { tillSales }) }
+  await must('updateProtectionPolicy', { storeId, policy: rules })
+  await tills?.open()
   // The station is the receipt home, because it must accept receipts during the network outage.
   await must('moveReceiptHome', { storeId, home: station.identity.agentId })
 }

@@ -33,7 +33,8 @@ export function checkReleases(
         "SELECT COUNT(*) AS n FROM unit_right WHERE right_class = 'release' AND state = 'used' AND outcome = 'confirmed'",
       )
       .get()?.n ?? 0
-  if (released !== tally.unitsSold)
-    core.violate('I4', `${tally.unitsSold} paid units were carried out, but the ledgers released ${released}`)
+  const toRelease = tally.unitsSold - tally.unitsOfTills
+  if (released !== toRelease)
+    core.violate('I4', `${toRelease} paid units were carried out, but the ledgers released ${released}`)
   if (known !== released) core.violate('I4', `the ledgers released ${released} units, but the cloud has ${known}`)
 }

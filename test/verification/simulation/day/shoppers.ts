@@ -7,6 +7,7 @@ import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { GateReader } from '../nodes/gate-reader.ts'
+import type { DayTills } from './day-tills.ts'
 import { needsStaff, type Good, type Goods } from './goods.ts'
 import type { Tally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
@@ -33,6 +34,10 @@ export interface ShopperParts {
   goods: Goods
   rules: Pick<RulesOracle, 'answered' | 'statusesAt'>
   tally: Tally
+  /** Undefined on a day without tills. */
+  tills?: Pick<DayTills, 'sell' | 'takeBack' | 'book'>
+  /** True if tills do not report their sales, so the gate alarms for their goods. */
+  isSilent: boolean
 }
 
 interface Bag {
@@ -40,6 +45,9 @@ interface Bag {
   readonly purchaseId: string
   readonly receipt: string
 }
+
+/** Share of the buyers who pay at a till, on a day with tills. */
+const TILL_SHARE = 0.8
 
 const SECOND_MS = 1_000
 /**
@@ -68,13 +76,15 @@ class DayShoppers implements Shoppers {
   readonly #reader: ShopperParts['reader']
   readonly #goods: ShopperParts['goods']
   readonly #tally: ShopperParts['tally']
+  readonly #tills: ShopperParts['tills']
+  readonly #isSilent: boolean
   readonly #chance: Chance
   readonly paid = new Set<string>()
   readonly cancelled = new Set<string>()
   readonly reportedEvents = new Set<string>()
   readonly #requestRelease: RequestRelease
 
-  constructor({ core, shop, merchant, agents, reader, goods, rules, tally }: ShopperParts) {
+  constructor({ core, shop, merchant, agents, reader, goods, rules, tally, tills, isSilent }: ShopperParts) {
     this.#core = core
     this.#shop = shop
     this.#merchant = merchant
@@ -82,6 +92,8 @@ class DayShoppers implements Shoppers {
     this.#reader = reader
     this.#goods = goods
     this.#tally = tally
+    this.#tills = tills
+    this.#isSilent = isSilent
     this.#chance = this.#core.chance.fork('shoppers')
     this.#requestRelease = releaseRequester(
       this.#core,
@@ -101,6 +113,8 @@ class DayShoppers implements Shoppers {
       await this.#steal(shopper, taken)
       return void this.#tally.left++
     }
+    if (this.#tills && shopper.kind === 'buyer' && chance.fork('till').happens(TILL_SHARE))
+      return this.#payAtTill(shopper, taken, this.#tills, chance)
     const bag = await this.#buy(shopper, taken, chance)
     if (!bag) return void this.#tally.left++
     await this.#linger(chance, 5, 60)
@@ -120,6 +134,35 @@ class DayShoppers implements Shoppers {
     await this.#bringBack(bag)
   }
 
+  /** Pays at a till. The tags stay on: the gate knows from the till that the goods are paid. */
+  async #payAtTill(
+    shopper: Shopper,
+    goods: readonly Good[],
+    tills: NonNullable<ShopperParts['tills']>,
+    chance: Chance,
+  ): Promise<void> {
+    await tills.sell(goods, chance)
+    this.#tally.bought++
+    await this.#linger(chance, 10, 60)
+    const epcs = goods.map(({ epc }) => epc)
+    const alarmed = await this.#throughGate(epcs)
+    this.#tally.unitsSold += epcs.length
+    this.#tally.unitsOfTills += epcs.length
+    this.#tally.left++
+    if (alarmed.length > 0) {
+      this.#tally.needlessAlarms++
+      this.#tally.staffCalls++
+      if (!this.#isSilent)
+        this.#core.violate('silence', `${shopper.name} has paid at a till, but the gate alarmed for ${alarmed.join()}`)
+    }
+    if (shopper.returnsAfterMs === undefined) return
+    await this.#core.scheduler.pause(shopper.returnsAfterMs)
+    await this.#reader.carry(epcs, 'in')
+    await tills.takeBack(goods, chance)
+    this.#tally.returned++
+    this.#goods.putBack(goods)
+  }
+
   #linger(chance: Chance, fromS: number, toS: number) {
     return this.#core.scheduler.pause(chance.between(fromS * SECOND_MS, toS * SECOND_MS))
   }
@@ -136,6 +179,7 @@ class DayShoppers implements Shoppers {
     this.#tally.decisionMs.push((user + system) / 1_000)
     if (answer.authorized) this.#tally.granted++
     if (answer.offline) this.#tally.offline++
+    if (answer.reason === 'manual_assistance_required') this.#tally.staffCalls++
     return answer
   }
 
@@ -165,6 +209,8 @@ class DayShoppers implements Shoppers {
       return undefined
     }
     await this.#call('completeTestCheckout', { transactionId })
+    // A till may have sold these goods before.
+    this.#tills?.book.doubt(taken.map(({ epc }) => epc))
     this.paid.add(purchaseId)
     const { url } = await this.#call('generateReceiptQR', { purchaseId })
     return { goods: taken, purchaseId, receipt: String(url) }

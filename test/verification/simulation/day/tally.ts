@@ -12,6 +12,12 @@ export interface Tally {
   /** Number of goods that were paid and carried out. */
   unitsSold: number
   unitsStolen: number
+  /** Of `unitsSold`: goods that a till sold. Their tags stay on. */
+  unitsOfTills: number
+  /** How often staff had to help: at a device, or at the gate because of an alarm. */
+  staffCalls: number
+  /** Shoppers who had paid, and for whom the gate alarmed. */
+  needlessAlarms: number
   /** Number of answers from agents. */
   decisions: number
   granted: number
@@ -39,6 +45,9 @@ export function newTally(): Tally {
     returned: 0,
     unitsSold: 0,
     unitsStolen: 0,
+    unitsOfTills: 0,
+    staffCalls: 0,
+    needlessAlarms: 0,
     decisions: 0,
     granted: 0,
     offline: 0,

@@ -229,6 +229,13 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
+    name: 'notice-numbers-fall',
+    what: 'After a restart the numbers of notices begin below those that others have acknowledged.',
+    changes: [change(NOTICES, 'this.#firstChange = parts.ledger.till.lastChange;', 'this.#firstChange = Infinity;')],
+    faults: ['tills', 'moves', 'partition', 'keys'],
+    liveness: true,
+  },
+  {
     name: 'void-not-announced',
     what: 'An agent does not announce voids.',
     changes: [

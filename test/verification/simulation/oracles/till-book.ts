@@ -35,6 +35,8 @@ export interface TrackedReport extends Report {
   readonly unsure: Set<string>
 }
 
+const tillOf = ({ sale = '' }: Report) => sale.split(' ', 1).join('')
+
 interface Notice {
   readonly from: string
   readonly status: string
@@ -52,6 +54,7 @@ export class TillBook {
   /** Tags whose reports a restored disk may have lost, after other agents heard of them. */
   readonly lost = new Set<string>()
   readonly #ofTag = new Map<string, TrackedReport[]>()
+  readonly #ofTill = new Map<string, TrackedReport[]>()
   readonly #sent = new Map<string, { from: string; atMs: number }>()
   readonly #notices = new Map<string, Notice[]>()
   readonly #nowMs: () => number
@@ -62,10 +65,19 @@ export class TillBook {
 
   add(report: Report): TrackedReport {
     const startedMs = this.#nowMs()
-    const added = { ...report, startedMs, posted: new Map(), refused: new Set(), acks: new Map(), unsure: new Set() }
-    this.reports.push(added as TrackedReport)
-    for (const epc of report.epcs) this.#ofTag.set(epc, [...(this.#ofTag.get(epc) ?? []), added as TrackedReport])
-    return added as TrackedReport
+    const none = { posted: new Map(), refused: new Set<string>(), acks: new Map(), unsure: new Set<string>() }
+    const added: TrackedReport = { ...report, startedMs, ...none }
+    this.reports.push(added)
+    for (const epc of report.epcs) this.#ofTag.set(epc, [...(this.#ofTag.get(epc) ?? []), added])
+    const till = tillOf(report)
+    if (report.kind === 'sale' && report.isConflict !== true)
+      if (this.#ofTill.get(till)?.push(added) === undefined) this.#ofTill.set(till, [added])
+    return added
+  }
+
+  /** The sales of the till that made this report. */
+  salesOfTill(report: Report): readonly TrackedReport[] {
+    return this.#ofTill.get(tillOf(report)) ?? []
   }
 
   posted(report: TrackedReport, place: string): void {
@@ -104,6 +116,7 @@ export class TillBook {
       this.doubt(report.epcs)
       for (const epc of report.epcs) this.lost.add(epc)
     }
+    for (const key of this.#notices.keys()) if (key.startsWith(`${place} `)) this.#notices.delete(key)
     if (place === CLOUD) this.doubt([...this.byStaff.keys()])
   }
 

@@ -110,25 +110,18 @@ class Judge implements TillOracle {
 
   /** True if the till may have sold more in this hour than the policy allows. */
   #isOverLimit(sold: TrackedReport): boolean {
-    return this.#salesOfTill(sold).length > this.#parts.salesPerHour
+    return this.#book.salesOfTill(sold).length > this.#parts.salesPerHour
   }
 
   /** True if the place had as many sales of this till and hour as the policy allows before this one. */
   #isSurelyOver(sold: TrackedReport, place: string): boolean {
     const postedMs = sold.posted.get(place) ?? 0
-    const all = this.#salesOfTill(sold)
+    const all = this.#book.salesOfTill(sold)
     const isOneHour = new Set(all.map(({ startedMs }) => Math.floor(startedMs / HOUR_MS))).size === 1
     const before = all.filter(
       ({ acks, unsure }) => !unsure.has(place) && (acks.get(place)?.atMs ?? Infinity) <= postedMs,
     )
     return isOneHour && before.length >= this.#parts.salesPerHour
-  }
-
-  #salesOfTill({ sale: of = '' }: TrackedReport): TrackedReport[] {
-    const [till] = of.split(' ')
-    return this.#book.reports.filter(
-      ({ kind, sale, isConflict }) => kind === 'sale' && isConflict !== true && sale?.split(' ')[0] === till,
-    )
   }
 
   unannounced(from: string, to: string, beforeMs: number): string[] {
