@@ -281,7 +281,7 @@ export class TillReports {
   /** Notes that the items contain the rows up to `seq` from this position on. */
   acknowledge(seq: number, [epoch, ver]: readonly [number, number]): void {
     const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange })
-    if (changes > 0) this.#change = this.lastChange + changes
+    if (changes > 0) this.#change = this.#highest = this.lastChange + changes
   }
 
   /** Notes that the items contain what another agent announced of this tag from this position on. */
