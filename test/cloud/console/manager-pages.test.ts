@@ -395,7 +395,7 @@ describe('pages of the store manager', () => {
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
     expect(await get(`${path}&confirm=lines`)).toContain('Choose at least one line')
     expect(await get(path)).toContain('Partly refunded')
-    expect(await get(`${path}&confirm=whole`)).toContain('The whole purchase is cancelled')
+    expect(await get(`${path}&confirm=whole`)).toContain('The rest of the purchase is cancelled')
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
     const other = await shop.buy(items)
