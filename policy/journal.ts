@@ -16,6 +16,9 @@ const Nonce = name(64)
 /** Maximum number of units of a purchase. */
 export const UNITS_LIMIT = 2_000
 
+/** Maximum value of recovered goods: the highest amount of the API, cents. */
+export const MAX_RECOVERED_CENT = 100_000_000
+
 /** Numbers of rights, each at most once. */
 export const Ordinals = z
   .array(z.int().min(0).max(100_000))
@@ -92,6 +95,8 @@ export const Evidence = z.discriminatedUnion('kind', [
     eventId: name(128),
     step: z.enum(ALARM_STEPS),
     operatorId: name(128),
+    /** Value of recovered goods. */
+    recoveredCent: z.int().min(0).max(MAX_RECOVERED_CENT).optional(),
   }),
 ])
 export type Evidence = z.infer<typeof Evidence>

@@ -133,7 +133,11 @@ function pressKeys(actions: Keys): void {
   if (process.stdin.isTTY && isInBackground()) return
   if (process.stdin.isTTY) {
     process.stdin.setRawMode(true)
-    process.stdin.on('data', (bytes) => press(bytes.toString() === '\u0003' ? 'q' : bytes.toString().toLowerCase()))
+    process.stdin.on('data', (bytes) => {
+      const keys = bytes.toString().toLowerCase()
+      // Arrows and function keys are several characters, and no key of the demonstration.
+      if (!keys.startsWith('\u001B')) for (const key of keys) press(key === '\u0003' ? 'q' : key)
+    })
   } else {
     process.stdin.on('data', (bytes) => [...bytes.toString()].forEach((key) => press(key)))
     process.stdin.on('error', () => undefined)
@@ -164,6 +168,8 @@ function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, 
   say(`  ${styleText('bold', 'untag')} runs on this machine, with simulated devices and sandbox data.`)
   for (const note of notes) say(`  ${styleText('yellow', note)}`)
   say()
+  const hasKeys = process.stdin.isTTY
+  if (!hasKeys) say('  These keys work in a terminal, or piped into this program:')
   say('  Press here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
   say('              [p] carry a paid item out  [t] pay at the till and carry it out')
   say('              [o] cut/restore the network  [e] fire panel on/off  [q] quit')
@@ -197,8 +203,8 @@ function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, 
   say()
   say(soft('  untag stands for node bin/untag.js in a checkout.'))
   say()
-  say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
-  say()
+  if (hasKeys) say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
+  if (hasKeys) say()
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
   if (!isInteractive || writesJson())
     printReady({

@@ -16,6 +16,19 @@ interface Envelope {
   storeId?: string
 }
 
+interface Webhook {
+  events: string[]
+}
+
+const PROTECTION_NOTE =
+  'Events protection.* come only while a webhook is registered for them, such as for alarms: docs/guides/webhooks.md'
+
+/** True if the person wants events of protection, and the cloud stores none. */
+function lacksProtection(wanted: readonly string[], webhooks: readonly Webhook[]): boolean {
+  const isProtection = (event: string) => event === '*' || event.startsWith('protection.')
+  return wanted.some(isProtection) && !webhooks.some(({ events }) => events.some(isProtection))
+}
+
 /** Polls the account's new events and posts each to the receiver, signed like a webhook. */
 export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promise<void> {
   const { forwardTo, events, storeId } = settings
@@ -23,8 +36,9 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   if (forwardTo === undefined) throw new WrongUsage(['--forward-to URL is needed: your receiver'])
   const secret = settings.secret ?? newSecret(realPlatform().random)
   // This call checks the key and the address, and returns the time of the server.
-  const { serverMs } = await api.call('fetchWebhooks', {})
+  const { serverMs, body } = await api.call('fetchWebhooks', {})
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
+  if (lacksProtection(filter.events, body['webhooks'] as Webhook[])) printNote(PROTECTION_NOTE)
   let stopped = false
   stopOnSignals(async () => void (stopped = true))
   printReady({ forwardTo, secret }, listenLines(forwardTo, secret, settings.events))
@@ -71,5 +85,7 @@ async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string
     (error: unknown) =>
       `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
   )
+  if (result === '400' || result === '401')
+    printNote(`your receiver refused the event: does it check signatures with the secret above?`)
   printLine(`${envelope.event} ${envelope.id} → ${result} (${Math.round(performance.now() - began)} ms)`)
 }

@@ -126,7 +126,7 @@ function restoresBackupKeys(settings: Settings, { keys }: Manifest): boolean {
   throw new Error(
     keys === 'included'
       ? `${missing.join(' and ')} is missing: copy it from the folder keys of the backup first`
-      : `this backup contains no keys: put ${missing.join(' and ')}, which you keep apart, in place first`,
+      : `this backup contains no keys: put ${missing.join(' and ')}, which you keep apart, in place first, or name their folder with --keys-dir`,
   )
 }
 

@@ -1,9 +1,12 @@
 /** Every error code of the agent's HTTP API, with its status and fix. docs/reference/errors.md explains them. */
 export const AGENT_ERRORS = {
-  'invalid-argument': { status: 400, fix: 'Correct the fields that details names; /openapi.json describes them.' },
+  'invalid-argument': {
+    status: 400,
+    fix: 'Send a JSON object with the fields of /openapi.json, and correct those that details names.',
+  },
   unauthenticated: {
     status: 401,
-    fix: 'Run untag edge credential --data DIR on the machine of the agent, and send what it prints as Authorization: Bearer. In a browser, open the link that untag edge link --data DIR prints.',
+    fix: 'On the machine of the agent, run untag edge pair --data DIR --may sales,returns for a till, or untag edge credential --data DIR for all rights. Send what it prints as Authorization: Bearer. In a browser, open the link that untag edge link --data DIR prints.',
   },
   wrong_credentials: { status: 401, fix: 'Let the operator enter the PIN or scan the badge again.' },
   pairing_link_invalid: {

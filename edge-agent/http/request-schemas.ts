@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_RECOVERED_CENT } from '../../policy/journal.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { SaleNames, TillReturn, TillSale } from '../../policy/till-sale.ts'
 import { TESTED_OUTPUTS } from '../setup/setup.ts'
@@ -58,6 +59,12 @@ export const HandleAlarmRequest = z.strictObject({
     .describe(
       'acknowledged: the operator takes care of the alarm. Otherwise its disposition. real: theft. unintentional: the shopper forgot to pay. tag_left_on: the goods are paid, but the tag is still active. staff_error: staff carried goods out. phantom: no goods left.',
     ),
+  recoveredCent: z
+    .int()
+    .min(0)
+    .max(MAX_RECOVERED_CENT)
+    .optional()
+    .describe('Value of recovered goods, in cents. It counts for `real` only.'),
   seen: z
     .enum(['none', ...ALARM_DISPOSITIONS])
     .optional()

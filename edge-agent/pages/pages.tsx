@@ -51,13 +51,13 @@ function recentResults({ feed, isOurs, policy, stateOf }: RecentResultsParts): R
       if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) continue
       const live = liveEvent(event, policy())
       if (live.type !== 'result') continue
-      const { open, waiting, others } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
+      const { shown, hidden } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
         const { item: tag = '', alarmId } = result.kind === 'decision' ? result : {}
         return { tag, alarmId, step: alarmId === undefined ? undefined : stateOf(alarmId)?.step }
       })
       results.set(
         event.deviceId,
-        [...open, ...waiting, ...others].toSorted((a, b) => b.atMs - a.atMs),
+        [...shown, ...hidden].toSorted((a, b) => b.atMs - a.atMs),
       )
     }
   }

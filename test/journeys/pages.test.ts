@@ -62,11 +62,11 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   it('release label by label, once each', async () => {
     const receipt = await buy(products[0], 2)
     await scanner.scan(receipt)
-    await reads(station, '.stage', /Freigegeben\s+Noch 1 Etikett/)
+    await reads(station, '.stage', /Freigegeben\s+\S[^]*Noch 1 Etikett/)
     await station.getByRole('button', { name: 'Nächstes Etikett' }).click()
     await reads(station, '.stage', 'Alle 2 Etiketten erledigt.')
     await scanner.scan(receipt)
-    await reads(station, '.stage', /Bitte Personal fragen\s+Etikett oder Beleg ist schon freigegeben./)
+    await reads(station, '.stage', /Bitte Personal fragen\s+Alle Etiketten dieses Belegs wurden schon freigegeben./)
     expect(await station.content()).not.toContain(receipt.split('/').at(-1))
   })
 
@@ -125,8 +125,8 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await gate.keyboard.type('471108')
     await gate.keyboard.press('Enter')
     await gate.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
-    await reads(gate, 'aside', 'Fehlalarm · Frau Petersen')
-    await reads(again, 'aside', 'False alarm · Frau Petersen')
+    await reads(gate, 'aside', 'Fehlalarm, keine Ware · Frau Petersen')
+    await reads(again, 'aside', 'False alarm, no goods · Frau Petersen')
     const eventId = await line.getAttribute('data-alarm')
     const disposed = async () => {
       const answer = await demo.api.call('fetchProtectionEvents', { storeId: demo.storeId, limit: 500 })

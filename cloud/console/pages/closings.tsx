@@ -1,20 +1,23 @@
 import { addDays, dayOf } from '../../shop/analytics/store-days.ts'
-import { csvCell } from '../../shop/analytics/export-operations.ts'
 import type { z } from 'zod'
 import { closeStoreDay, fetchClosings } from '../../shop/analytics/operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Card, Figures, EmptyState, PrintButton } from '../components/card.tsx'
 import { Confirm } from '../components/form.tsx'
 import { Pagination, Table } from '../components/table.tsx'
+import { csvFile } from '../frame/csv-file.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Listing = z.output<typeof fetchClosings.response>
 type Closing = Listing['closings'][number]
 
+/** What the page shows. `chosen`: the closing that the address names. */
+type ClosingsView = Partial<Listing> & { readonly chosen?: Closing }
+
 const PAGE = 20
 
 /** Closings of the days of a store. */
-export const closingsPage = page<Partial<Listing>>({
+export const closingsPage = page<ClosingsView>({
   path: '/console/closings',
   roles: rolesFrom('viewer'),
   scope: 'store',
@@ -31,7 +34,7 @@ export const closingsPage = page<Partial<Listing>>({
   },
   file: {
     name: (at) => `closings-${dayOf(at.nowMs)}.csv`,
-    csv: async (at) => csvOf(await allClosings(at)),
+    csv: async (at) => fileOf(at, await allClosings(at)),
   },
   async load(at) {
     const cursor = at.query.get('cursor') ?? undefined
@@ -40,12 +43,17 @@ export const closingsPage = page<Partial<Listing>>({
       limit: PAGE,
       ...(cursor !== undefined && { cursor }),
     })
-    return found ?? {}
+    const chosen = /^[1-9]\d{0,8}$/.exec(at.query.get('closing') ?? '')?.[0]
+    if (chosen === undefined) return found ?? {}
+    const before = { storeId: at.store?.storeId ?? '', limit: 1, cursor: String(Number(chosen) + 1) }
+    const [closing] = (await at.runIfAllowed(fetchClosings, before))?.closings ?? []
+    return { ...found, ...(closing?.number === Number(chosen) && { chosen: closing }) }
   },
   view(at) {
     const t = at.texts.closings
-    const { closings = [], nextCursor } = at.data
+    const { closings = [], nextCursor, chosen } = at.data
     const latest = at.query.has('cursor') ? undefined : closings[0]
+    const shown = chosen ?? latest
     return (
       <div class="stack wide">
         <div class="row no-print">
@@ -61,17 +69,15 @@ export const closingsPage = page<Partial<Listing>>({
           ) : null}
           {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
         </div>
-        {latest ? <Latest at={at} closing={latest} /> : null}
-        <div class="row no-print">
-          {closings.length === 0 ? null : (
-            <>
-              <PrintButton label={t.print} />
-              <a class="button" href={`${at.path}?file`} download>
-                {t.export}
-              </a>
-            </>
-          )}
-        </div>
+        {shown ? <Shown at={at} closing={shown} /> : null}
+        <div class="row no-print">{closings.length === 0 ? null : <PrintButton label={t.print} />}</div>
+        {closings.length === 0 ? null : (
+          <div class="row no-print">
+            <a class="button" href={`${at.path}?file`} download>
+              {t.export}
+            </a>
+          </div>
+        )}
         <Card title={t.all} flush>
           {closings.length === 0 ? (
             <EmptyState icon="chart" title={t.nothing}>
@@ -104,22 +110,31 @@ async function allClosings(at: PageContext): Promise<Closing[]> {
   return all.toReversed()
 }
 
-/** One row for each closing, with the amounts in cents. Two columns for each rate of the VAT follow. */
-function csvOf(closings: readonly Closing[]): string {
+/** One row for each closing. Two columns for each rate of the VAT follow. */
+function fileOf(at: PageContext, closings: readonly Closing[]): string {
+  const t = at.texts.closings
   const rates = [...new Set(closings.flatMap(({ vatBreakdown }) => Object.keys(vatBreakdown)))].toSorted(
     (a, b) => Number(a) - Number(b),
   )
-  const columns = ['number', 'from', 'date', 'closedAt', 'currency', 'receiptCount', 'salesCent'] as const
-  const others = ['refundCount', 'refundCent', 'totalCent'] as const
-  const names = [...columns, ...others, ...rates.flatMap((rate) => [`net${rate}Cent`, `tax${rate}Cent`])]
+  const ofRates = rates.flatMap((rate) => [`${t.net} ${rate} %`, `${t.tax} ${rate} %`])
+  const head = [t.number, t.firstDay, t.lastDay, t.closedAt, t.currency, t.receiptCount, t.sales, t.refundsCount]
   const rows = closings.map((closing) => [
-    ...[...columns, ...others].map((name) => csvCell(closing[name])),
+    closing.number,
+    closing.from,
+    closing.date,
+    { ms: Date.parse(closing.closedAt) },
+    closing.currency,
+    closing.receiptCount,
+    { cents: closing.salesCent },
+    closing.refundCount,
+    { cents: closing.refundCent },
+    { cents: closing.totalCent },
     ...rates.flatMap((rate) => {
       const { net = 0, tax = 0 } = closing.vatBreakdown[rate] ?? {}
-      return [net, tax]
+      return [{ cents: net }, { cents: tax }]
     }),
   ])
-  return [names, ...rows].map((cells) => `${cells.join(',')}\r\n`).join('')
+  return csvFile(at.language, [[...head, t.refunds, t.total, ...ofRates], ...rows])
 }
 
 /** True if a day that is over is not closed. */
@@ -132,7 +147,7 @@ function daysOf(at: ViewContext, { from, date }: Closing): string {
   return from === date ? day(date) : `${day(from)} – ${day(date)}`
 }
 
-function Latest({ at, closing }: { at: ViewContext; closing: Closing }) {
+function Shown({ at, closing }: { at: ViewContext; closing: Closing }) {
   const t = at.texts.closings
   const money = (cents: number) => at.formats.money(cents / 100)
   return (
@@ -169,6 +184,13 @@ function Latest({ at, closing }: { at: ViewContext; closing: Closing }) {
   )
 }
 
+/** The page with this closing in place of the latest. */
+function hrefOf(at: ViewContext, { number }: Closing): string {
+  const query = new URLSearchParams(at.query)
+  query.set('closing', String(number))
+  return `${at.path}?${query}`
+}
+
 function Closings({ at, closings }: { at: ViewContext; closings: readonly Closing[] }) {
   const t = at.texts.closings
   const money = (cents: number) => at.formats.money(cents / 100)
@@ -177,7 +199,11 @@ function Closings({ at, closings }: { at: ViewContext; closings: readonly Closin
       caption={t.all}
       rows={closings}
       columns={[
-        { label: t.days, kind: 'head', cell: (closing) => daysOf(at, closing) },
+        {
+          label: t.days,
+          kind: 'head',
+          cell: (closing) => <a href={hrefOf(at, closing)}>{daysOf(at, closing)}</a>,
+        },
         { label: t.number, kind: 'number', cell: ({ number }) => at.formats.number(number) },
         { label: t.sales, kind: 'number', cell: ({ salesCent }) => money(salesCent) },
         { label: t.refunds, kind: 'number', cell: ({ refundCent }) => money(refundCent) },

@@ -4,8 +4,10 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { decommissionDevice, fetchDevices } from '../../protection/devices/device-operations.ts'
+import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
+import { ALARM_STATES } from '../../protection/records/alarm-queries.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
-import { alarmHref } from '../components/alarm-card.tsx'
+import { alarmHref, whatOf } from '../components/alarm-card.tsx'
 import { Card, EmptyState, Pairs } from '../components/card.tsx'
 import { Confirm } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
@@ -53,10 +55,11 @@ export const devicePage = page<DeviceView>({
     const about = { storeId, deviceId, since, latest: true as const, limit: EVENTS_LIMIT }
     const { events = [] } = (await at.runIfAllowed(fetchProtectionEvents, about)) ?? {}
     const names = await namesIn(at, storeId)
+    const goods = device.deviceType === 'exit_gate' ? await goodsOfAlarms(at, storeId, deviceId) : new Map()
     return {
       device,
       agent: agents.find(({ agentId }) => agentId === device.agentId)?.name,
-      events: events.flatMap((event) => entryOf(at, event, names) ?? []),
+      events: events.flatMap((event) => entryOf(at, event, names, goods) ?? []),
     }
   },
   view: (at) => (
@@ -121,19 +124,36 @@ function State({ at, device, agent }: { at: ViewContext; device: Device; agent: 
   )
 }
 
+/** The goods of the gate's alarms of the shown days, by their events. */
+async function goodsOfAlarms(at: PageContext, storeId: string, deviceId: string): Promise<ReadonlyMap<string, string>> {
+  const goods = new Map<string, string>()
+  for (const state of ALARM_STATES) {
+    const about = { storeId, deviceId, state, raisedFrom: iso(at.nowMs - SHOWN_MS), limit: EVENTS_LIMIT }
+    for (const alarm of (await at.runIfAllowed(fetchAlarms, about))?.alarms ?? [])
+      goods.set(alarm.eventId, whatOf(at, alarm))
+  }
+  return goods
+}
+
 /** An event for people; undefined for requests and grants, which only precede the others. */
-function entryOf(at: PageContext, event: Event, names: ReadonlyMap<string, string>): TimelineEntry | undefined {
+function entryOf(
+  at: PageContext,
+  event: Event,
+  names: ReadonlyMap<string, string>,
+  goods: ReadonlyMap<string, string>,
+): TimelineEntry | undefined {
   const kind = EVENTS[event.type]
   if (!kind) return undefined
   const { reason = '', operatorId = '', offline = false, eventId, alarm } = event
   const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles
   const isRaised = event.type === 'protection.exception.raised'
   const cause = alarm && at.texts.alarms.causes[alarm.disposition]
-  const texts = [cause, names.get(operatorId), offline ? at.texts.purchases.offline : undefined]
+  // The recorded cause may say that no unpaid goods left, so it stands in place of the reason.
+  const texts = [goods.get(eventId), names.get(operatorId), offline ? at.texts.purchases.offline : undefined]
   const text = texts.filter((part) => part !== undefined).join(' · ')
   return {
     atMs: Date.parse(event.occurredAt),
-    title: (isRaised && titles[reason]) || at.texts.purchases.events[kind.title],
+    title: cause ?? ((isRaised && titles[reason]) || at.texts.purchases.events[kind.title]),
     tone: kind.tone,
     ...(text !== '' && { text }),
     ...(GATE_ALARMS.has(reason) && at.opens('/console/alarms') && { href: alarmHref(eventId) }),

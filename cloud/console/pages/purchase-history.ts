@@ -61,7 +61,15 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
     atMs: Date.parse(refund.completedAt ?? refund.createdAt),
     title: t.events.refunded,
-    text: [at.formats.money(refund.amount), requesterOf(at, refund)].filter((part) => part !== undefined).join(' · '),
+    text: [
+      at.formats.money(refund.amount),
+      ...(refund.lines ?? []).map(
+        ({ itemLineId, quantity }) => `${at.formats.number(quantity)} × ${lines.get(itemLineId) ?? itemLineId}`,
+      ),
+      requesterOf(at, refund),
+    ]
+      .filter((part) => part !== undefined)
+      .join(' · '),
   }))
   const title = REFUNDABLE.has(purchase.status) ? t.events.paid : t.events.started
   return [{ atMs: Date.parse(purchase.timestamp), title }, ...events, ...alarms, ...refunds].toSorted(

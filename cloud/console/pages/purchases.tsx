@@ -110,7 +110,7 @@ export const purchasesPage = page<RefundsView>({
             type="search"
             label={t.search}
             hint={t.searchHint}
-            value={at.query.get('purchase') ?? ''}
+            value={purchase ? '' : (at.query.get('purchase') ?? '')}
             maxlength={500}
           />
           <TextField form={NO_FORM} name="day" type="date" label={t.day} value={at.query.get('day') ?? ''} />
@@ -134,7 +134,7 @@ export const purchasesPage = page<RefundsView>({
             </>
           ) : isSearch && recent.length === 0 ? (
             <Notice tone="warn" title={t.notFound}>
-              {t.notFoundText}
+              {amountForm(at).errors['amount'] ?? t.notFoundText}
             </Notice>
           ) : (
             <Recent at={at} purchases={recent} isSearch={isSearch} />
@@ -293,6 +293,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
                       {at.formats.number(line.quantity)} × {line.name}
                       <small>
                         {at.formats.money(line.price < 0 ? line.price * line.quantity : line.paid)}
+                        {line.quantity > 1 && line.price > 0 ? ` (${t.each(at.formats.money(line.price))})` : ''}
                         {count === 0 ? '' : ` · ${left === 0 ? t.lineRefunded : t.piecesRefunded(count)}`}
                       </small>
                     </span>
@@ -322,7 +323,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
                 {t.next}
               </button>
               <button type="submit" class="button" name="confirm" value="whole">
-                {t.whole}
+                {purchase.refunded > 0 ? t.rest : t.whole}
               </button>
             </>
           ) : (
@@ -343,6 +344,17 @@ function returnedPieces({ refunds }: Purchase): ReadonlyMap<string, number> {
   for (const { itemLineId, quantity } of refunds.filter(isEffective).flatMap(({ lines }) => lines ?? []))
     counts.set(itemLineId, quantity + (counts.get(itemLineId) ?? 0))
   return counts
+}
+
+/** What did not come back yet, with what was paid for it. */
+function piecesLeft(purchase: Purchase) {
+  const gone = returnedPieces(purchase)
+  return purchase.items.flatMap(({ itemLineId, name, price, quantity, paid }) => {
+    const before = gone.get(itemLineId) ?? 0
+    const left = quantity - before
+    if (price < 0 || left === 0) return []
+    return [{ name, quantity: left, paid: paidForPieces(centsOf(paid), quantity, before, left) / 100 }]
+  })
 }
 
 interface ChosenLine {
@@ -386,7 +398,7 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
   const t = at.texts.purchases
   const lines = chosenLines(at, purchase)
   const shown = isWhole
-    ? purchase.items.flatMap(({ name, price, quantity, paid }) => (price < 0 ? [] : [{ name, quantity, paid }]))
+    ? piecesLeft(purchase)
     : lines.map(({ line: { name }, quantity, paidCent }) => ({ name, quantity, paid: paidCent / 100 }))
   const leftCent = centsOf(purchase.total - purchase.refunded)
   const cent = isWhole
@@ -403,7 +415,7 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
     <Card title={t.confirmTitle(at.formats.money(amount))}>
       <div class="stack">
         <p>
-          {isWhole ? t.wholeText : t.partText} {t.money}
+          {!isWhole ? t.partText : purchase.refunded > 0 ? t.restText : t.wholeText} {t.money}
         </p>
         <ul class="stack tight">
           {shown.map(({ name, quantity, paid }) => (

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { addDays, dayOf } from '../../shop/analytics/store-days.ts'
-import { fetchAnalytics } from '../../shop/analytics/operations.ts'
+import { fetchAnalytics, fetchClosings } from '../../shop/analytics/operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { ALARM_STATES } from '../../protection/records/alarm-queries.ts'
 import { fetchOpenTasks, URGENT_TASKS, type TaskKind } from '../../sales/store-operations/open-tasks.ts'
@@ -97,19 +97,23 @@ async function agentsOf(at: PageContext): Promise<Agents> {
 async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<FigureView[]> {
   const t = at.texts.today
   const today = dayOf(at.nowMs)
+  const yesterday = addDays(today, -1)
   const sales = new Map<string, { cent: number; checkouts: number }>()
   let alarms = 0
   let tillCent = 0
   let tillSales = 0
   for (const storeId of storeIds) {
-    const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: addDays(today, -1), to: today })
+    const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: yesterday, to: today })
+    const closed = found && (await at.runIfAllowed(fetchClosings, { storeId, limit: 1 }))?.closings[0]
     for (const { date, scanAndGo, tills } of found?.reports ?? []) {
       if (date === today) {
         tillCent += tills.revenueCent
         tillSales += tills.sales
       }
       const sum = sales.get(date) ?? { cent: 0, checkouts: 0 }
-      sum.cent += scanAndGo.revenueCent
+      // Reports move later refunds back to the day of the sale. A closed day keeps the sum of its closing.
+      const isClosed = closed?.from === date && closed.date === date
+      sum.cent += isClosed ? closed.totalCent : scanAndGo.revenueCent
       sum.checkouts += scanAndGo.completedCheckouts
       sales.set(date, sum)
     }

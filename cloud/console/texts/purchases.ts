@@ -7,7 +7,7 @@ export const purchasesTexts = bilingual({
     lead: 'What was sold. To refund, find the purchase, choose the returned goods and confirm.',
     search: 'Find a purchase',
     searchHint:
-      'Scan the receipt, the EAN or the tag, or type the number (its last 6 characters are enough; of a till, the whole) or the name of a product',
+      'Scan the receipt, the EAN or the tag, or type the number (its last 6 characters are enough; of a till, the whole) or the beginning of a word in a product’s name',
     day: 'Paid on',
     amount: 'Total in EUR',
     amountRule: 'Write the total as 49.90.',
@@ -32,6 +32,8 @@ export const purchasesTexts = bilingual({
     choose: 'Which goods came back?',
     chooseFirst: 'Choose at least one line, or refund the whole purchase.',
     whole: 'Refund the whole purchase',
+    rest: 'Refund the rest of the purchase',
+    each: (price: string) => `${price} each`,
     money: 'The money goes back the way it was paid. The provider may take some days.',
     atTill: 'A till took the money. Take the goods back at the till: it reports the return.',
     tillSale: (saleId: string, tillId: string) => `Receipt ${saleId}${tillId === '' ? '' : ` of till ${tillId}`}`,
@@ -43,7 +45,8 @@ export const purchasesTexts = bilingual({
     piecesRefunded: (count: number) => `${count} refunded already`,
     pieces: (name: string) => `Pieces of ${name}`,
     tags: (name: string) => `Tags on the returned pieces: ${name}`,
-    tagsHint: 'Scan the tags that are still on, one after another. Leave it empty if the tags were taken off.',
+    tagsHint:
+      'Scan the tags that are still on, one after another. Leave it empty if the goods have no tag, or it was taken off.',
     payment: 'Payment',
     payNow: 'Pay back now',
     paidBefore: (amount: string, when: string) => `Already paid back: ${amount}, ${when}. No more money moves.`,
@@ -51,6 +54,7 @@ export const purchasesTexts = bilingual({
     notPaid: 'This purchase is not paid, so there is nothing to refund.',
     back: 'All purchases',
     confirmTitle: (amount: string) => `Refund ${amount}?`,
+    restText: 'The rest of the purchase is cancelled and paid back. It may wait until no device can release its goods.',
     wholeText: 'The whole purchase is cancelled and paid back. It may wait until no device can release its goods.',
     partText: 'These goods are returned and paid back. The rest of the purchase stays valid.',
     reason: 'Reason (optional, for your records)',
@@ -74,7 +78,7 @@ export const purchasesTexts = bilingual({
     lead: 'Was verkauft wurde. Zum Erstatten: Einkauf finden, zurückgegebene Ware wählen, bestätigen.',
     search: 'Einkauf suchen',
     searchHint:
-      'Scannen Sie Beleg, EAN oder Etikett, oder tippen Sie die Nummer (die letzten 6 Zeichen genügen; von einer Kasse die ganze) oder den Namen eines Produkts',
+      'Scannen Sie Beleg, EAN oder Etikett, oder tippen Sie die Nummer (die letzten 6 Zeichen genügen; von einer Kasse die ganze) oder den Anfang eines Wortes aus dem Namen eines Produkts',
     day: 'Bezahlt am',
     amount: 'Summe in EUR',
     amountRule: 'Schreiben Sie die Summe als 49,90.',
@@ -99,6 +103,8 @@ export const purchasesTexts = bilingual({
     choose: 'Welche Ware kam zurück?',
     chooseFirst: 'Wählen Sie mindestens eine Zeile, oder erstatten Sie den ganzen Einkauf.',
     whole: 'Ganzen Einkauf erstatten',
+    rest: 'Rest des Einkaufs erstatten',
+    each: (price: string) => `je ${price}`,
     money: 'Das Geld geht den Weg zurück, auf dem bezahlt wurde. Beim Anbieter kann das einige Tage dauern.',
     atTill: 'Eine Kasse hat das Geld genommen. Nehmen Sie die Ware an der Kasse zurück: Sie meldet die Rückgabe.',
     tillSale: (saleId: string, tillId: string) => `Beleg ${saleId}${tillId === '' ? '' : ` der Kasse ${tillId}`}`,
@@ -110,7 +116,8 @@ export const purchasesTexts = bilingual({
     piecesRefunded: (count: number) => `${count} schon erstattet`,
     pieces: (name: string) => `Stück von ${name}`,
     tags: (name: string) => `Etiketten an der zurückgegebenen Ware: ${name}`,
-    tagsHint: 'Scannen Sie nacheinander die Etiketten, die noch daran sind. Sind sie ab, lassen Sie das Feld leer.',
+    tagsHint:
+      'Scannen Sie nacheinander die Etiketten, die noch daran sind. Hat die Ware keines, oder ist es ab, lassen Sie das Feld leer.',
     payment: 'Zahlung',
     payNow: 'Jetzt zurückzahlen',
     paidBefore: (amount: string, when: string) => `Schon zurückgezahlt: ${amount}, ${when}. Es fließt kein Geld mehr.`,
@@ -118,6 +125,8 @@ export const purchasesTexts = bilingual({
     notPaid: 'Dieser Einkauf ist nicht bezahlt. Es gibt nichts zu erstatten.',
     back: 'Alle Einkäufe',
     confirmTitle: (amount: string) => `${amount} erstatten?`,
+    restText:
+      'Der Rest des Einkaufs wird storniert und zurückgezahlt. Das kann warten, bis kein Gerät die Ware mehr freigeben kann.',
     wholeText:
       'Der ganze Einkauf wird storniert und zurückgezahlt. Das kann warten, bis kein Gerät die Ware mehr freigeben kann.',
     partText: 'Diese Ware gilt als zurückgegeben und wird zurückgezahlt. Der Rest des Einkaufs bleibt gültig.',

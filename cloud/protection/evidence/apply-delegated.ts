@@ -49,7 +49,7 @@ export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, no
 export async function applyAlarmHandled(
   scope: EvidenceScope,
   source: EvidenceSource,
-  { eventId, step, operatorId }: AlarmHandled,
+  { eventId, step, operatorId, recoveredCent }: AlarmHandled,
 ): Promise<boolean> {
   const { db, tenant, facts, nowMs } = scope
   const alarm = await findAlarm(db, tenant, eventId)
@@ -74,7 +74,7 @@ export async function applyAlarmHandled(
     store_id: storeId,
     disposition: step,
     operator_id: operatorId,
-    recovered_cent: null,
+    recovered_cent: step === 'real' ? (recoveredCent ?? null) : null,
     disposed_ms: atMs,
   })
   return true

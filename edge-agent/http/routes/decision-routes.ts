@@ -16,12 +16,18 @@ export function alarmRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/alarms', async (c) => {
     const body = await readBody(c, HandleAlarmRequest)
     if (body instanceof Response) return body
-    const { deviceId, alarmId, step, seen } = body
+    const { deviceId, alarmId, step, seen, recoveredCent } = body
+    const value = step === 'real' && recoveredCent !== undefined ? { recoveredCent } : {}
     // Unpaired callers must not use the session of the operator at the device.
     if (!access.callerOf(c)) return failUnpaired(c)
     const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
     if (!operator) return fail(c, 403, 'operator_required', 'no operator is signed in at this gate')
-    const handled = await agent.gates.alarms.handle(deviceId, alarmId, { step, ...operator, ...(seen && { seen }) })
+    const handled = await agent.gates.alarms.handle(deviceId, alarmId, {
+      step,
+      ...operator,
+      ...value,
+      ...(seen && { seen }),
+    })
     if (!handled)
       return fail(
         c,

@@ -28,6 +28,15 @@ export type AwaitedAlarms = ReadonlyMap<string, AlarmState | undefined>
 /** Disposition that a person has seen, or `none`. */
 export type SeenDisposition = AlarmDisposition | 'none'
 
+/** What an operator did, and what the goods are worth that came back. */
+interface Handling {
+  readonly step: AlarmStep
+  readonly operatorId: string
+  readonly name: string
+  readonly seen?: SeenDisposition
+  readonly recoveredCent?: number
+}
+
 /** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
 export const ALARMS_LIMIT = 200
 
@@ -86,18 +95,22 @@ export class HandledAlarms {
   async handle(
     deviceId: string,
     eventId: string,
-    { step, operatorId, name, seen }: { step: AlarmStep; operatorId: string; name: string; seen?: SeenDisposition },
+    { step, operatorId, name, seen, recoveredCent }: Handling,
   ): Promise<{ state: AlarmState; isChanged: boolean } | undefined> {
     const alarm = this.#alarms.get(eventId)
     if (alarm?.deviceId !== deviceId) return undefined
-    if (isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
+    if (recoveredCent === undefined && isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
     if (isUnseen(alarm.state, seen)) return { state: alarm.state, isChanged: true }
     const { ledger, journal, nowMs, onHandled } = this.#parts
     // The row of the alarm itself must come first.
     await journal.write()
     const atMs = nowMs()
+    const value = recoveredCent === undefined ? {} : { recoveredCent }
     await ledger.commits.durably(() => {
-      alarm.lastRow = ledger.journal.append({ atMs, evidence: { kind: 'alarm_handled', eventId, step, operatorId } })
+      alarm.lastRow = ledger.journal.append({
+        atMs,
+        evidence: { kind: 'alarm_handled', eventId, step, operatorId, ...value },
+      })
     })
     // Another operator may have disposed of the alarm during the commit.
     if (isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }

@@ -65,9 +65,10 @@ export function signedInOperator(deviceId: string): Promise<Answer<{ name: strin
 export function handleAlarm(
   deviceId: string,
   alarmId: string,
-  { step, seen }: { step: AlarmStep; seen: AlarmStep | 'none' },
+  { step, seen, recoveredCent }: { step: AlarmStep; seen: AlarmStep | 'none'; recoveredCent?: number | undefined },
 ): Promise<Answer<PageAlarmState>> {
-  return call('POST', '/v1/alarms', { deviceId, alarmId, step, seen: seen === 'acknowledged' ? 'none' : seen })
+  const unseen = seen === 'acknowledged' ? 'none' : seen
+  return call('POST', '/v1/alarms', { deviceId, alarmId, step, seen: unseen, recoveredCent })
 }
 
 /** Fetches the operators of the store. */

@@ -42,15 +42,15 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
     const newestFirst = [...lines.querySelectorAll<HTMLElement>('li')].toSorted(
       (a, b) => Number(b.dataset['at']) - Number(a.dataset['at']),
     )
-    const { open, waiting, others } = arrangeLines(newestFirst, (line) => {
+    const { shown, hidden, waiting } = arrangeLines(newestFirst, (line) => {
       const { tag = '', alarm } = line.dataset
       return { tag, alarmId: alarm, step: stepOf(line) }
     })
-    for (const line of [...open, ...others]) line.hidden = false
-    for (const line of waiting) line.hidden = true
-    lines.replaceChildren(...open, ...waiting, ...others)
-    write('more-open', texts.gate.moreOpen(waiting.length))
-    slot('more-open').hidden = waiting.length === 0
+    for (const line of shown) line.hidden = false
+    for (const line of hidden) line.hidden = true
+    lines.replaceChildren(...shown, ...hidden)
+    write('more-open', texts.gate.moreOpen(waiting))
+    slot('more-open').hidden = waiting === 0
   }
 
   return {

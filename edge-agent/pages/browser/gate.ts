@@ -1,4 +1,5 @@
 import {
+  centsIn,
   goodsText,
   gateLine,
   gateLost,
@@ -38,7 +39,9 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
   async function send(step: AlarmStep): Promise<void> {
     const alarm = chosen
     if (!alarm) return
-    const answer = await handleAlarm(deviceId, alarm.alarmId, { step, seen: alarm.step })
+    const recoveredCent = step === 'real' ? centsIn(slot<HTMLInputElement>('recovered').value) : undefined
+    if (recoveredCent === null) return write('alarm-error', texts.gate.noAmount)
+    const answer = await handleAlarm(deviceId, alarm.alarmId, { step, seen: alarm.step, recoveredCent })
     if (answer.ok) {
       lines.setState(alarm.alarmId, answer.body)
       return dialog.close()
@@ -63,6 +66,7 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     slot('alarm-known').hidden = handled === ''
     slot('alarm-acknowledge').hidden = isDisposed
     write('alarm-error', '')
+    slot<HTMLInputElement>('recovered').value = ''
   }
 
   function show(alarm: ChosenAlarm): void {

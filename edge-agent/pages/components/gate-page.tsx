@@ -26,7 +26,16 @@ function AlarmDialog({ texts }: { texts: Texts }) {
         <button type="button" class="main" data-slot="alarm-acknowledge" data-step="acknowledged">
           {steps.acknowledged}
         </button>
-        {ALARM_DISPOSITIONS.map((step) => (
+        <div class="alarm-theft">
+          <label>
+            {texts.gate.recovered}
+            <input data-slot="recovered" inputmode="decimal" maxlength={10} autocomplete="off" placeholder="0,00" />
+          </label>
+          <button type="button" data-step="real">
+            {steps.real}
+          </button>
+        </div>
+        {ALARM_DISPOSITIONS.filter((step) => step !== 'real').map((step) => (
           <button type="button" data-step={step}>
             {steps[step]}
           </button>
@@ -61,7 +70,7 @@ export function GatePage(props: GatePageProps) {
   const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, startedMs, stateOf } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
-  const { open, waiting, others } = arrangeLines(
+  const { shown, hidden, waiting } = arrangeLines(
     lines.map((line) => ({ ...line, state: line.alarmId === undefined ? undefined : stateOf(line.alarmId) })),
     ({ tag, alarmId, state }) => ({ tag, alarmId, step: state?.step }),
   )
@@ -98,14 +107,14 @@ export function GatePage(props: GatePageProps) {
           <LanguageSwitch other={localization.other} />
         </div>
         <ol data-slot="lines">
-          {[...open, ...waiting, ...others].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (
+          {[...shown, ...hidden].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (
             <li
               data-tone={tone}
               data-at={atMs}
               data-tag={tag}
               data-alarm={alarmId}
               data-step={state?.step}
-              hidden={n >= open.length && n < open.length + waiting.length}
+              hidden={n >= shown.length}
             >
               <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
               {alarmId === undefined ? null : (
@@ -118,8 +127,8 @@ export function GatePage(props: GatePageProps) {
             </li>
           ))}
         </ol>
-        <div class="soft" data-slot="more-open" hidden={waiting.length === 0}>
-          {texts.gate.moreOpen(waiting.length)}
+        <div class="soft" data-slot="more-open" hidden={waiting === 0}>
+          {texts.gate.moreOpen(waiting)}
         </div>
         <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
           {texts.gate.noDecisions}

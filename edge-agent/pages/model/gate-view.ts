@@ -33,10 +33,10 @@ export interface GateLine {
   alarmId?: string
 }
 
-/** Decisions in the list that are no open alarms. */
-const LAST_LINES = 5
-/** Open alarms that the list shows, and that it keeps for when those are handled. */
-const OPEN_SHOWN = 5
+/** Lines that a screen of 600 px shows without scrolling. The last one is never an open alarm. */
+const LINES_SHOWN = 5
+const OPEN_SHOWN = LINES_SHOWN - 1
+/** Open alarms that the list keeps for when others are handled. */
 const OPEN_KEPT = 100
 
 /** What a line is in the list. */
@@ -48,7 +48,8 @@ interface GateLineFacts {
 
 /**
  * Arranges the lines of a gate, which come with the newest first: open alarms, then the last other decisions. An alarm is
- * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: open alarms without room.
+ * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: number of open alarms that
+ * are not shown. The others are forgotten.
  */
 export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateLineFacts) {
   const tags = new Set<string>()
@@ -61,10 +62,14 @@ export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateL
     const isOpen = alarmId !== undefined && isNewest && (step === undefined || step === 'acknowledged')
     ;(isOpen ? open : others).push(line)
   }
+  const shown = open.slice(0, OPEN_SHOWN)
+  const waiting = open.slice(OPEN_SHOWN, OPEN_KEPT)
+  const last = others.slice(0, LINES_SHOWN)
+  const room = LINES_SHOWN - shown.length
   return {
-    open: open.slice(0, OPEN_SHOWN),
-    others: others.slice(0, LAST_LINES),
-    waiting: open.slice(OPEN_SHOWN, OPEN_KEPT),
+    shown: [...shown, ...last.slice(0, room)],
+    hidden: [...waiting, ...last.slice(room)],
+    waiting: waiting.length,
   }
 }
 
@@ -207,4 +212,11 @@ export function goodsText(items: readonly string[]): string {
   for (const item of items) if (item !== '') counts.set(item, (counts.get(item) ?? 0) + 1)
   const texts = [...counts].map(([item, count]) => (count > 1 ? `${count} × ${item}` : item))
   return texts.length > GOODS_LIMIT ? `${texts.slice(0, GOODS_LIMIT).join(', ')} …` : texts.join(', ')
+}
+
+/** Cents of an amount such as `49,90` that a person typed. Undefined if the text is empty, null if it is no amount. */
+export function centsIn(text: string): number | undefined | null {
+  if (text.trim() === '') return undefined
+  const [, euros, cents = ''] = /^\s*(\d{1,6})(?:[.,](\d{1,2}))?\s*€?\s*$/.exec(text) ?? []
+  return euros === undefined ? null : Number(euros) * 100 + Number(cents.padEnd(2, '0'))
 }

@@ -246,6 +246,8 @@ export interface Texts {
     noDecisions: string
     /** Where the list begins, and where older alarms are. */
     listSince(start: string): string
+    recovered: string
+    noAmount: string
     handle: string
     change: string
     careBy(name: string): string

@@ -395,7 +395,7 @@ describe('pages of the store manager', () => {
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
     expect(await get(`${path}&confirm=lines`)).toContain('Choose at least one line')
     expect(await get(path)).toContain('Partly refunded')
-    expect(await get(`${path}&confirm=whole`)).toContain('The whole purchase is cancelled')
+    expect(await get(`${path}&confirm=whole`)).toContain('The rest of the purchase is cancelled')
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
     const other = await shop.buy(items)
@@ -542,6 +542,9 @@ describe('pages of the store manager', () => {
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
+    expect(text).toContain('href="/console/closings?closing=1"')
+    expect(await get('/console/closings?closing=1', 'viewer')).toContain('Value added tax')
+    expect(await get('/console/closings?closing=99', 'viewer')).toContain('Closing 1:')
   })
 
   it('closings: gives a file with all of them, with its texts quoted, to those who may read the page', async () => {
@@ -554,9 +557,14 @@ describe('pages of the store manager', () => {
     )
     const [head = '', ...rows] = (await response.text()).split('\r\n')
     const { closings } = await shop.ok('fetchClosings', { storeId: shop.storeId })
-    expect(head).toMatch(/^number,from,date,closedAt,currency,receiptCount,salesCent,refundCount,refundCent,totalCent/)
+    expect(head).toMatch(/^"No.","First day","Last day","Closed at","Currency","Receipts","Sales"/)
     expect(rows).toHaveLength(closings.length + 1)
-    expect(rows[0]).toMatch(/^1,"\d{4}-\d\d-\d\d","\d{4}-\d\d-\d\d","[^"]+","EUR",\d+,/)
+    const time = String.raw`\d{4}-\d\d-\d\d`
+    expect(rows[0]).toMatch(new RegExp(`^1,"${time}","${time}","${time} [\\d:]{8}","EUR",\\d+,\\d+\\.\\d\\d,`))
+    const german = await app.request('/console/closings?file', {
+      headers: { ...viewerOf(shop), 'accept-language': 'de' },
+    })
+    expect(await german.text()).toMatch(/"Nr\.";"Erster Tag"[^]*\r\n1;[^\r]*;"EUR";\d+;\d+,\d\d;/)
     expect((await app.request('/console/closings?file', { headers: { cookie } })).status).toBe(401)
   })
 })

@@ -52,7 +52,8 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     return alarmId
   }
   const line = (alarmId: string, at = page) => at.locator(`[data-alarm="${alarmId}"]`)
-  const handle = (alarmId: string, at = page) => line(alarmId, at).getByRole('button', { name: 'Bearbeiten' }).click()
+  const handle = (alarmId: string, at = page, name = 'Bearbeiten') =>
+    line(alarmId, at).getByRole('button', { name }).click()
 
   it('are disposed of by an operator, in two clicks after the sign-in', async () => {
     const first = await alarm()
@@ -65,16 +66,21 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     await page.getByRole('heading', { name: /^Alarm um .*: Was war es\?$/ }).waitFor()
     expect(await violations(page)).toEqual([])
     await page.getByRole('button', { name: 'Ich kümmere mich' }).click()
-    await line(first).getByText('Übernommen · Frau Petersen').waitFor()
+    await line(first).getByText('Frau Petersen kümmert sich').waitFor()
     await handle(first)
-    await page.getByRole('button', { name: 'Bezahlt, Etikett war noch dran' }).click()
-    await line(first).getByText('Etikett noch dran · Frau Petersen').waitFor()
+    const value = page.getByLabel('Wert der sichergestellten Ware (EUR), freiwillig')
+    await value.fill('viel')
+    await page.getByRole('button', { name: 'Diebstahl' }).click()
+    await page.getByText('Das ist kein Betrag.').waitFor()
+    await value.fill('49,9')
+    await page.getByRole('button', { name: 'Diebstahl' }).click()
+    await line(first).getByText('Diebstahl · Frau Petersen').waitFor()
     expect(bench.rows.map(({ evidence }) => evidence)).toEqual(
-      (['acknowledged', 'tag_left_on'] as const).map((step) => ({
+      [{ step: 'acknowledged' }, { step: 'real', recoveredCent: 4_990 }].map((handled) => ({
         kind: 'alarm_handled',
         eventId: first,
-        step,
         operatorId: OPERATOR.operatorId,
+        ...handled,
       })),
     )
   })
@@ -85,9 +91,9 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     await open(other)
     await handle(second, other)
     await other.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
-    await line(second).getByText('Fehlalarm · Frau Petersen').waitFor()
+    await line(second).getByText('Fehlalarm, keine Ware · Frau Petersen').waitFor()
     await open(page)
-    await line(second).getByText('Fehlalarm · Frau Petersen').waitFor()
+    await line(second).getByText('Fehlalarm, keine Ware · Frau Petersen').waitFor()
     await other.close()
   })
 
@@ -106,12 +112,12 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     expect(bench.rows).toHaveLength(rows)
     expect(await violations(page)).toEqual([])
     await page.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
-    await line(fourth).getByText('Fehlalarm · Frau Petersen').waitFor()
+    await line(fourth).getByText('Fehlalarm, keine Ware · Frau Petersen').waitFor()
     // After a reload the page knows it, too.
     record(fourth, 'staff_error')
     await open(page)
-    await handle(fourth)
-    await page.getByText('Erfasst: Fehler des Personals · Gustav Holm.').waitFor()
+    await handle(fourth, page, 'Ändern')
+    await page.getByText('Erfasst: Personal trug die Ware · Gustav Holm.').waitFor()
     expect(await page.getByRole('button', { name: 'Ich kümmere mich' }).isVisible()).toBe(false)
     await page.keyboard.press('Escape')
   })

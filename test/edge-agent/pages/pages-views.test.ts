@@ -200,20 +200,20 @@ describe('a result at the gate', () => {
     const alarm = (n: number, step?: AlarmStep, tag = `tag ${n}`) => ({ n, tag, alarmId: `alarm ${n}`, step })
     const other = (n: number) => ({ n, tag: `tag ${n}`, alarmId: undefined, step: undefined })
     const arranged = (lines: ReturnType<typeof alarm | typeof other>[]) => {
-      const { open, waiting, others } = arrangeLines(lines, (line) => line)
-      return [open, waiting, others].map((list) => list.map(({ n }) => n))
+      const { shown, hidden, waiting } = arrangeLines(lines, (line) => line)
+      return [shown.map(({ n }) => n), hidden.map(({ n }) => n), waiting]
     }
     const decisions = [9, 8, 7, 6, 5, 4].map(other)
     expect(arranged([...decisions, alarm(3), alarm(2, 'phantom'), alarm(1, 'acknowledged')])).toEqual([
-      [3, 1],
-      [],
-      [9, 8, 7, 6, 5],
+      [3, 1, 9, 8, 7],
+      [6, 5],
+      0,
     ])
-    expect(arranged([7, 6, 5, 4, 3, 2, 1].map((n) => alarm(n)))).toEqual([[7, 6, 5, 4, 3], [2, 1], []])
+    expect(arranged([other(8), ...[7, 6, 5, 4, 3, 2].map((n) => alarm(n))])).toEqual([[7, 6, 5, 4, 8], [3, 2], 2])
     expect(arranged([alarm(3, 'real', 'same'), alarm(2, undefined, 'same'), alarm(1, undefined, 'same')])).toEqual([
-      [],
-      [],
       [3, 2, 1],
+      [],
+      0,
     ])
   })
 })

@@ -41,7 +41,7 @@ onEveryDatabase('an alarm that an operator handled at the gate', (kind) => {
   const dispositionOf = (eventId: string) =>
     shop.cloud.db.database.reads
       .selectFrom('alarm_disposition')
-      .select(['disposition', 'operator_id', 'disposed_ms'])
+      .select(['disposition', 'operator_id', 'disposed_ms', 'recovered_cent'])
       .where('event_id', '=', eventId)
       .executeTakeFirst()
   const exceptionsOf = async (exceptionKind: string): Promise<Json[]> =>
@@ -58,7 +58,8 @@ onEveryDatabase('an alarm that an operator handled at the gate', (kind) => {
     await report(gate, [{ evidence: handled(event.eventId, 'tag_left_on') }])
     expect(await dispositionOf(event.eventId)).toMatchObject({ disposition: 'tag_left_on', operator_id: 'op-gate' })
     const direct = await raised()
-    await report(gate, [{ evidence: handled(direct, 'real', 'op-2') }])
+    await report(gate, [{ evidence: { ...handled(direct, 'real', 'op-2'), recoveredCent: 4_990 } }])
+    expect(await dispositionOf(direct)).toMatchObject({ disposition: 'real', recovered_cent: 4_990 })
     expect(await exceptionOf(direct)).toMatchObject({ state: 'acknowledged', acknowledgedBy: 'op-2' })
   })
 
