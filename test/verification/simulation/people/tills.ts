@@ -226,6 +226,7 @@ class ShopTills implements Tills {
     const isNamed = to.agent?.trust.policy?.policy.tillSales.agents.includes(from.identity.agentId)
     if (!isKnown(from, to) || !isKnown(to, from) || !isNamed || this.#isClockWrong(from) || this.#isClockWrong(to))
       return
+    if ([from, to].some(({ name }) => this.book.restoredPlaces.has(name))) return
     const beforeMs = this.#core.scheduler.nowMs - ANNOUNCED_WITHIN_MS
     const [epc] = this.oracle.unannounced(from.name, to.name, beforeMs)
     if (epc !== undefined)
