@@ -200,6 +200,12 @@ export const COMMANDS: readonly Command[] = [
         (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
     ),
   ),
+  command(
+    ['simulate', 'till'],
+    'Play a till at a running agent: sale, return, void, cut and restore on stdin',
+    tools.SIMULATE_TILL_OPTIONS,
+    async (settings) => (await import('./commands/simulate-till.ts')).runSimulateTill(settings),
+  ),
   command(['simulate', 'psp'], 'Simulate a payment provider', tools.SIMULATE_PSP_OPTIONS, async (settings) =>
     (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
   ),

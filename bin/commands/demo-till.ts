@@ -1,9 +1,10 @@
-import { createAgentClient, type AgentClient } from '../../clients/typescript/agent-client.ts'
 import { hashSecret, newSecret } from '../../edge-agent/identity/identity.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
+import type { SimulatedTill } from '../../simulators/services/till.ts'
 import type { RunningEdge } from './edge.ts'
+import { tillAtAgent } from './simulate-till.ts'
 
 /** The till of the demonstration: a program that reports its sales to the agent, also without network. */
 export interface DemoTill {
@@ -32,32 +33,19 @@ export async function openDemoTill({
     const tillSales = { ...policy.tillSales, agents: [...policy.tillSales.agents, agentId] }
     await api.call('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales } })
   }
-  let client: AgentClient | undefined
+  let till: SimulatedTill | undefined
   // Pairs at the first sale, because the demonstration may start often on one ledger.
   const paired = async () => {
-    if (client) return client
+    if (till) return till
     const credential = newSecret('pair', platform.random)
     const nowMs = platform.clock.wall()
     for (const { id, name } of agent.ledger.pairings.list()) if (name === TILL_ID) agent.ledger.pairings.revoke(id)
     await agent.ledger.commits.durably(() =>
       agent.ledger.pairings.addProgram(hashSecret(credential), TILL_ID, nowMs, ['sales', 'returns']),
     )
-    return (client = createAgentClient({ baseUrl: edge.url, credential }))
+    return (till = tillAtAgent({ agent: edge.url, credential, tillId: TILL_ID }, platform))
   }
-  let number = platform.clock.wall()
   return {
-    async sell({ epc, name, price }) {
-      const priceUnit = Math.round(price * 100)
-      const { warnings } = await (
-        await paired()
-      ).recordSale({
-        saleId: String(++number),
-        tillId: TILL_ID,
-        occurredAt: new Date(platform.clock.wall()).toISOString(),
-        totalCent: priceUnit,
-        lines: [{ name, quantity: 1, priceUnit, vat: 19, epcs: [epc] }],
-      })
-      return warnings.map(({ message }) => message)
-    },
+    sell: async ({ epc, name, price }) => (await paired()).sell([{ name, priceCent: Math.round(price * 100), epc }]),
   }
 }

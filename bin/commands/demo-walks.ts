@@ -92,7 +92,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
         return true
       }
       say(`A shopper pays for "${goods.name}" at the till and carries it out, past the antennas of the gate.`)
-      for (const message of await till.sell(goods)) say(`  the till warns: ${message}`)
+      for (const line of await till.sell(goods)) say(`  ${line}`)
       const before = passed()
       await walkOut(goods.epc)
       return until(() => passed() > before)

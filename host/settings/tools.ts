@@ -148,6 +148,36 @@ export const SIMULATE_NFC_OPTIONS = {
   json: jsonLines,
 }
 
+export const SIMULATE_TILL_OPTIONS = {
+  agent: {
+    ...url({ flag: 'agent', env: 'UNTAG_AGENT', help: 'Address of the agent', protocols: ['http:', 'https:'] }),
+    fallback: 'http://127.0.0.1:8090',
+  } as Option<string>,
+  credential: text({
+    flag: 'credential',
+    env: 'UNTAG_CREDENTIAL',
+    help: 'Credential that untag edge pair --may sales,returns printed',
+    placeholder: 'SECRET',
+  }),
+  tillId: text({
+    flag: 'till-id',
+    env: 'UNTAG_TILL_ID',
+    help: 'Name of the till in its sales',
+    placeholder: 'NAME',
+    fallback: 'till-1',
+  }),
+  price: wholeNumber({
+    flag: 'price',
+    env: 'UNTAG_SIMULATOR_PRICE',
+    placeholder: 'CENTS',
+    help: 'Price of each piece, cents',
+    fallback: 8_990,
+    min: 0,
+    max: 100_000_000,
+  }),
+  json: jsonLines,
+}
+
 export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host, json: jsonLines }
 
 /** Base URL of the API of an `untag cloud` with default settings. */

@@ -40,6 +40,7 @@ export const COMMANDS: Record<string, Options> = {
   'untag simulate': tools.SIMULATE_OPTIONS,
   'untag simulate nfc': tools.SIMULATE_NFC_OPTIONS,
   'untag simulate pos, erp': tools.SIMULATE_VENDOR_OPTIONS,
+  'untag simulate till': tools.SIMULATE_TILL_OPTIONS,
   'untag simulate psp': tools.SIMULATE_PSP_OPTIONS,
   'untag completion': tools.COMPLETION_OPTIONS,
   'untag doctor': edge.DOCTOR_OPTIONS,

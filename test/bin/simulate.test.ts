@@ -1,5 +1,8 @@
 // @module-tag extended
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -65,6 +68,37 @@ describe('untag simulate', () => {
       expect(stdout).toContain('ended with 0')
     },
   )
+
+  it('till: posts what the cashier types to an agent', async () => {
+    const posted: string[] = []
+    const server = createServer((request, response) => {
+      let body = ''
+      request.on('data', (chunk: Buffer) => void (body += chunk.toString()))
+      request.on('end', () => {
+        posted.push(`${request.url} ${request.headers.authorization} ${body}`)
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify({ synced: true, items: [{ tag: 'E28011606000020487654321', itemStatus: 'paid' }] }))
+      })
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const agent = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    try {
+      const till = await start(['simulate', 'till', '--agent', agent, '--credential', 'untag_pair_x'], 'pipe')
+      expect(till.ready).toMatchObject({ agent, tillId: 'till-1' })
+      till.writeLine('sale e28011606000020487654321')
+      await until('the sale', async () => posted.length === 1)
+      expect(posted[0]).toMatch(/^\/v1\/sales Bearer untag_pair_x .*"epcs":\["E28011606000020487654321"\]/)
+      till.writeLine('c')
+      till.writeLine('v')
+      till.writeLine('o')
+      await until('the void', async () => posted.length === 2)
+      expect(posted[1]).toMatch(/^\/v1\/sales\/void /)
+      const refused = await runProcess(['simulate', 'till'])
+      expect(refused.stderr).toContain('untag edge pair')
+    } finally {
+      server.close()
+    }
+  })
 
   it('nfc: simulates a reader with tags from stdin, and an agent switches the EAS bit off', async () => {
     const socket = join(temporaryFolder('nfc'), 'pcscd.sock')

@@ -64,7 +64,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/apply-till.js',
-        'if (!policyOf(store).tillSales.agents.includes(agentId)) {',
+        'if (!(await isNamed(call, store, agentId))) {',
         'if (agentId === undefined) {',
       ),
     ],

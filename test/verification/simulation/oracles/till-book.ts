@@ -53,6 +53,8 @@ export class TillBook {
   readonly #doubted = new Set<string>()
   /** Tags whose reports a restored disk may have lost, after other agents heard of them. */
   readonly lost = new Set<string>()
+  /** Places whose disk was restored: it forgot notices that they had acknowledged. */
+  readonly restoredPlaces = new Set<string>()
   readonly #ofTag = new Map<string, TrackedReport[]>()
   readonly #ofTill = new Map<string, TrackedReport[]>()
   readonly #sent = new Map<string, { from: string; atMs: number }>()
@@ -110,6 +112,7 @@ export class TillBook {
 
   /** A disk was restored: what this place acknowledged may be lost. */
   restored(place: string): void {
+    this.restoredPlaces.add(place)
     for (const report of this.reports) {
       if (!report.acks.has(place)) continue
       report.unsure.add(place)

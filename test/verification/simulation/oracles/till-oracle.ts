@@ -121,7 +121,8 @@ class Judge implements TillOracle {
     const before = all.filter(
       ({ acks, unsure }) => !unsure.has(place) && (acks.get(place)?.atMs ?? Infinity) <= postedMs,
     )
-    return isOneHour && before.length >= this.#parts.salesPerHour
+    // Each agent counts for itself.
+    return isOneHour && sold.posted.size === 1 && before.length >= this.#parts.salesPerHour
   }
 
   unannounced(from: string, to: string, beforeMs: number): string[] {
@@ -228,11 +229,11 @@ class Judge implements TillOracle {
 }
 
 /**
- * True if the cloud got some of several reports directly. A row of an agent may arrive later, and the cloud orders them
- * only if a minute lies between them (ADR trusted-time).
+ * True if a report of several was stored at more than one place. The cloud gets them in an order that it cannot restore
+ * exactly: by times of clocks, which differ by up to a minute (ADR trusted-time).
  */
 function isRacing(reports: readonly TrackedReport[]): boolean {
-  return reports.length > 1 && reports.some(({ acks }) => acks.has(CLOUD))
+  return reports.length > 1 && reports.some(({ acks }) => acks.size > 1 || acks.has(CLOUD))
 }
 
 function isInOrder(reports: readonly TrackedReport[], place: string): boolean {

@@ -1,12 +1,12 @@
 import { hashSecret, newSecret } from '../../../../edge-agent/identity/identity.ts'
 import type { TillRight } from '../../../../edge-agent/ledger/pairings.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
-import { gateReader, type GateReader } from '../nodes/gate-reader.ts'
 import type { Actuators } from '../nodes/actuators.ts'
 import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
-import { readerOf, type TillEquipment, type TillGood } from '../nodes/till-equipment.ts'
+import type { TillEquipment, TillGood } from '../nodes/till-equipment.ts'
 import { CLOUD, TillBook, type Report, type TrackedReport } from '../oracles/till-book.ts'
+import { watchTillNotices } from '../oracles/till-notice-watch.ts'
 import { tillOracle, type TillOracle } from '../oracles/till-oracle.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
@@ -14,6 +14,7 @@ import type { Lan } from '../virtual/lan.ts'
 import type { Pace } from '../virtual/pace.ts'
 import { newWire, type Wire } from '../virtual/wire.ts'
 import type { OwnedPurchase } from './device-visits.ts'
+import { TillGates } from './till-gates.ts'
 import { TillPosts, type Message } from './till-posts.ts'
 
 /**
@@ -74,13 +75,7 @@ const LOW_LIMIT = 1
 const NO_LIMIT = 1_000
 /** Time after which the clocks of agent and cloud order two changes, ms. */
 const CLOCKS_MS = 3_000
-/** Time from the last read of a tag to its assessment, ms. */
-const ASSESSED_MS = 600
-const WALK_SECONDS = 3
 const POLICY_WITHIN_MS = 15_000
-/** Time in which a notice reaches an agent if both run and the network of the store has no faults, ms. */
-const ANNOUNCED_WITHIN_MS = 45_000
-const CHECK_EVERY_MS = 5_000
 
 /** Creates the tills of a run. */
 export function tills(parts: TillsParts): Tills {
@@ -97,7 +92,7 @@ class ShopTills implements Tills {
   readonly #chance: Chance
   readonly #posts: TillPosts
   readonly #tills: Till[] = []
-  readonly #readers = new Map<string, GateReader>()
+  readonly #gates: TillGates
   readonly #stock: TillGood[]
   /** Agents that the policy names. */
   #named: readonly AgentNode[] = []
@@ -105,12 +100,10 @@ class ShopTills implements Tills {
   /** Credential by agent and till; pairing ends by `#pair`. */
   readonly #credentials = new Map<string, string>()
   readonly #salesPerHour: number
-  /** Gates at which tags pass: one shopper at a time. */
-  readonly #busy = new Set<string>()
   #returns = 0
 
   constructor(parts: TillsParts) {
-    const { core, count, equipment, lan, merchant, shop, devices } = parts
+    const { core, count, equipment, lan, merchant, shop } = parts
     this.#parts = parts
     this.#core = core
     this.#chance = core.chance.fork('tills')
@@ -119,14 +112,8 @@ class ShopTills implements Tills {
     this.#stock = [...equipment.goods]
     this.#salesPerHour = this.#chance.happens(0.2) ? LOW_LIMIT : NO_LIMIT
     this.oracle = tillOracle({ ...parts, book: this.book, salesPerHour: this.#salesPerHour })
-    let chain: Actuators['supervisor'] = devices.supervisor
-    for (let n = 1; n <= count; n++) {
-      const name = `agent-${n}`
-      const reader = gateReader({ ...devices, supervisor: chain }, name, readerOf(name), core.scheduler)
-      this.#readers.set(name, reader)
-      chain = reader.supervisor
-    }
-    this.supervisor = chain
+    this.#gates = new TillGates({ ...parts, names: agentNames(count), book: this.book, oracle: this.oracle })
+    this.supervisor = this.#gates.supervisor
     this.#posts = new TillPosts({
       core,
       lan,
@@ -156,7 +143,7 @@ class ShopTills implements Tills {
       scheduler.nowMs < untilMs && !this.#named.every(hasPolicy);
     )
       await scheduler.pause(500)
-    this.#watchNotices()
+    watchTillNotices({ ...this.#parts, book: this.book, oracle: this.oracle, named: this.#named })
   }
 
   disturb(): void {
@@ -181,14 +168,14 @@ class ShopTills implements Tills {
     await this.#nameAgents()
     await this.#linger(chance)
     const kind = chance.next()
-    if (kind < 0.1) return this.#pass(goods, chance)
+    if (kind < 0.1) return this.#gates.pass(goods, chance)
     const till = chance.one(this.#tills)
     if (chance.happens(0.1)) await this.#sellWithoutRight(till, chance)
     if (kind < 0.15) return this.#sellHeld(till, goods, chance)
     if (kind < 0.25) return this.#sellAfterItsEnd(till, goods, chance)
     const sold = await this.#sell(till, goods, chance)
     if (!sold) return
-    if (chance.happens(0.7)) await this.#pass(goods, chance)
+    if (chance.happens(0.7)) await this.#gates.pass(goods, chance)
     if (chance.happens(0.25)) await this.#showReceipt(name, sold, goods, chance)
     if (chance.happens(0.1)) await this.#sellWithSameNumber(sold, chance)
     await this.#linger(chance)
@@ -196,44 +183,9 @@ class ShopTills implements Tills {
     else if (kind < 0.6) await this.#takeBack(sold, goods, chance)
     else if (kind < 0.8) await this.#resell(sold, goods, chance)
     else if (kind < 0.9) await this.#changeByStaff(goods, chance)
-    if (chance.happens(0.8)) await this.#pass(goods, chance)
+    if (chance.happens(0.8)) await this.#gates.pass(goods, chance)
     await this.#linger(chance)
-    if (chance.happens(0.5)) await this.#pass(goods, chance)
-  }
-
-  /** Checks that notices arrive while the network of the store works. */
-  #watchNotices(): void {
-    const { agents, lan } = this.#parts
-    const { scheduler } = this.#core
-    let sureSinceMs = scheduler.nowMs
-    let processes: unknown[] = []
-    const check = () => {
-      const isSure = lan.wire.state === 'up' && lan.wire.messageFaults.lose === 0 && lan.wire.messageFaults.slow === 0
-      const now = agents.flatMap(({ agent, identity }) => [agent, identity.agentId])
-      if (!isSure || now.some((each, n) => each === undefined || each !== processes[n])) sureSinceMs = scheduler.nowMs
-      processes = now
-      if (scheduler.nowMs - sureSinceMs >= ANNOUNCED_WITHIN_MS)
-        for (const from of this.#named)
-          for (const to of agents.filter((node) => node !== from)) this.#checkNotices(from, to)
-      scheduler.after(CHECK_EVERY_MS, check)
-    }
-    check()
-  }
-
-  #checkNotices(from: AgentNode, to: AgentNode): void {
-    const isKnown = ({ agent }: AgentNode, { identity }: AgentNode) =>
-      agent?.trust.policy?.agents?.some(({ agentId, url }) => agentId === identity.agentId && url !== null)
-    const isNamed = to.agent?.trust.policy?.policy.tillSales.agents.includes(from.identity.agentId)
-    if (!isKnown(from, to) || !isKnown(to, from) || !isNamed || this.#isClockWrong(from) || this.#isClockWrong(to))
-      return
-    const beforeMs = this.#core.scheduler.nowMs - ANNOUNCED_WITHIN_MS
-    const [epc] = this.oracle.unannounced(from.name, to.name, beforeMs)
-    if (epc !== undefined)
-      this.#core.violate('liveness', `${to.name} has not heard from ${from.name} what a till reported of ${epc}`)
-  }
-
-  #isClockWrong({ agent }: AgentNode): boolean {
-    return Math.abs((agent?.clock.now().nowMs ?? 0) - this.#core.scheduler.nowMs) > 30_000
+    if (chance.happens(0.5)) await this.#gates.pass(goods, chance)
   }
 
   #linger(chance: Chance): Promise<void> {
@@ -371,7 +323,7 @@ class ShopTills implements Tills {
     if (!(await this.#posts.deliver(till.tillId, ended, end, { places, chance }))) return
     await this.#linger(chance)
     const sale: SoldGoods = { report: this.book.add(saleReport(body, goods)), message: { path: 'sales', body }, till }
-    if (await this.#postSale(sale, goods, chance)) await this.#pass(goods, chance)
+    if (await this.#postSale(sale, goods, chance)) await this.#gates.pass(goods, chance)
   }
 
   /** Staff put goods on hold, and a till whose agent knows it sells them nevertheless: they must stay. */
@@ -390,7 +342,7 @@ class ShopTills implements Tills {
     const warned = report.acks.get(home.name)?.warned
     const missed = warned && held.find(({ epc }) => !warned.has(epc))
     if (missed) this.#core.violate('alarms', `${home.name} sells ${missed.epc}, which is on hold, without a warning`)
-    await this.#pass(held, chance, home)
+    await this.#gates.pass(held, chance, home)
     if (isCut) home.wire.restore()
   }
 
@@ -457,7 +409,7 @@ class ShopTills implements Tills {
   /** The goods come back, another shopper buys them, and perhaps the first sale is voided then. */
   async #resell(sold: SoldGoods, goods: readonly TillGood[], chance: Chance): Promise<void> {
     const back = await this.#takeBack(sold, goods, chance, true)
-    if (chance.happens(0.5)) await this.#pass(back, chance)
+    if (chance.happens(0.5)) await this.#gates.pass(back, chance)
     await this.#linger(chance)
     const till = chance.happens(0.7) ? sold.till : chance.one(this.#tills)
     if (!(await this.#sell(till, back, chance))) return
@@ -500,53 +452,10 @@ class ShopTills implements Tills {
   #returnId(): string {
     return `R-${++this.#returns}`
   }
+}
 
-  /** Carries goods through a gate, and compares what it does with what the contract promises. */
-  async #pass(goods: readonly TillGood[], chance: Chance, where?: AgentNode): Promise<void> {
-    const node = where ?? chance.one(this.#parts.agents)
-    const mustAlarm = where !== undefined
-    const gate = this.#parts.equipment.gates[this.#parts.agents.indexOf(node)] ?? ''
-    const { agent } = node
-    if (!agent || this.#busy.has(gate)) return
-    this.#busy.add(gate)
-    const epcs = goods.map(({ epc }) => epc)
-    const known = epcs.filter((epc) => agent.items.find('epc', epc) !== undefined)
-    const before = known.map((epc) => ({
-      epc,
-      version: this.book.versionOf(epc),
-      expected: this.oracle.expected(node.name, epc),
-    }))
-    agent.gates.startWalk(gate, WALK_SECONDS)
-    await this.#readers.get(node.name)?.carry(epcs, 'out')
-    await this.#core.scheduler.pause(ASSESSED_MS)
-    this.#busy.delete(gate)
-    if (!node.machine.isUp || node.agent !== agent) return
-    const seen = agent.gates.walks.recording(gate)?.tags ?? []
-    for (const { epc, version, expected } of before) {
-      const left = seen.find((tag) => tag.epc === epc)?.left
-      // Judges only if nothing was reported meanwhile.
-      if (!left || version !== this.book.versionOf(epc)) continue
-      const still = this.oracle.expected(node.name, epc)
-      if (mustAlarm) this.#judge(node, epc, 'alarm', left)
-      else if (expected !== undefined && still === expected) this.#judge(node, epc, expected, left)
-    }
-  }
-
-  #judge(
-    node: AgentNode,
-    epc: string,
-    expected: 'silent' | 'alarm',
-    { reason, severity }: { reason: string; severity: string },
-  ): void {
-    this.oracle.judged[expected]++
-    this.#core.trace.add(node.name, `the gate must be ${expected} for ${epc.slice(-6)}: ${severity}, ${reason}`)
-    if (expected === 'silent' && severity !== 'pass')
-      this.#core.violate('silence', `the gate of ${node.name} alarms for ${epc}, which a till sold: ${reason}`)
-    // A receipt or release of another shopper may cover goods with the same facts.
-    const isCovered = reason === 'receipt' || reason === 'released'
-    if (expected === 'alarm' && severity === 'pass' && !isCovered)
-      this.#core.violate('alarms', `${epc} passes the gate of ${node.name} silently: ${reason}`)
-  }
+function agentNames(count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `agent-${n + 1}`)
 }
 
 function saleReport(body: Json & { lines: Json[] }, goods: readonly TillGood[]): Report {
