@@ -22,7 +22,7 @@ export function tableOf(answer: unknown, width: number): string[] | undefined {
   })
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const filled = names.filter((column) => rows.some((row) => cellOf(row[column]) !== ''))
-  const { shown, hidden } = fitting(filled, rows, width)
+  const { shown, hidden } = fitting(byInterest(filled, rows), rows, width)
   return [
     ...linesOf(shown, rows),
     '',
@@ -35,9 +35,23 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A value in one cell; undefined for objects and lists. */
+/** The columns with the id first, then names, then what tells the rows apart, then what all rows have in common. */
+function byInterest(columns: readonly string[], rows: readonly Row[]): string[] {
+  const rankOf = (column: string, index: number) => {
+    if (index === 0) return 0
+    if (column === 'name' || rows.some((row) => isRow(row[column]))) return 1
+    return rows.length === 1 || new Set(rows.map((row) => cellOf(row[column]))).size > 1 ? 2 : 3
+  }
+  return columns
+    .map((column, index) => ({ column, rank: rankOf(column, index) }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .map(({ column }) => column)
+}
+
+/** A value in one cell: of an object its name. Undefined for other objects and for lists. */
 function cellOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return ''
+  if (isRow(value) && typeof value['name'] === 'string') return cellOf(value['name'])
   if (typeof value === 'object') return undefined
   const text = printable(String(value).replaceAll(/\s+/g, ' '))
   return text.length > CELL_LIMIT ? `${text.slice(0, CELL_LIMIT - 1)}…` : text

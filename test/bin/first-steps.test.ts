@@ -58,6 +58,9 @@ describe('a new user of the command line', () => {
       '',
     ])
     expect(answerText(answer, true, 20)).toMatch(/^storeId  mode\n/)
+    // What tells the rows apart comes first, and an object shows its name.
+    const alarms = [1, 2].map((n) => ({ eventId: `e${n}`, storeId: 'st_1', epc: `A${n}`, product: { name: `P${n}` } }))
+    expect(answerText({ success: true, alarms }, true, 22)).toMatch(/^eventId {2}product {2}epc\ne1 {7}P1 {7}A1\n/)
     expect(JSON.parse(answerText(answer, false))).toEqual(answer)
     for (const other of [
       { success: true, name: 'x' },

@@ -67,6 +67,9 @@ export const de: Texts = {
     pending: 'Erstattung unterwegs',
     failed: 'Erstattung fehlgeschlagen',
     qr: 'QR-Code dieses Belegs',
+    codeUse:
+      'Zeigen Sie diesen Code an der Station, am Ausgang oder dem Personal. Er gilt 24 Stunden nach der Zahlung.',
+    tagsOff: 'Alle Warensicherungen dieses Einkaufs sind ab.',
     paid: 'Bezahlt',
     beforeLeaving: 'Bevor Sie gehen',
     expired: 'Der QR-Code dieses Belegs galt 24 Stunden. Für gesicherte Ware wenden Sie sich bitte an das Personal.',

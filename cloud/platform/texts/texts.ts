@@ -49,6 +49,8 @@ export interface Texts {
     pending: string
     failed: string
     qr: string
+    codeUse: string
+    tagsOff: string
     paid: string
     beforeLeaving: string
     expired: string

@@ -105,6 +105,8 @@ function ForTheExit({
     <>
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
       <TagHint texts={texts} purchase={receipt} />
+      {receipt.securityTagStatus === 'deactivated' ? <p>{t.tagsOff}</p> : null}
+      {receipt.receiptQrCode ? <p class="soft">{t.codeUse}</p> : null}
       {receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null}
     </>
   )

@@ -203,9 +203,9 @@ function markField(field: HTMLElement, input: HTMLElement, text: string): void {
 /** Fault of a field in the language of the page. */
 function faultText(input: HTMLInputElement | HTMLSelectElement, message: string): string {
   const { setup, language } = texts
-  if (language === 'en') return message
   const { range } = input.dataset
-  return input.value.trim() === '' ? setup.missing : range === undefined ? setup.unfit : setup.outside(range)
+  if (input.value.trim() === '') return setup.missing
+  return language === 'en' ? message : range === undefined ? setup.unfit : setup.outside(range)
 }
 
 /** The field of a setting, else the first field inside it, else the field around it (`antennas.inside.0`). */
@@ -301,6 +301,12 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   fields.mark([])
   unmark([codeField])
   if (entry === undefined) return results.show(texts.setup.noEntry)
+  // A code is the usual way, so a form with neither asks for it.
+  if (code.value.trim() === '' && [undefined, '', UNNAMED].includes(entry['deviceId'] as string | undefined)) {
+    markField(codeField, code, problem('code_missing'))
+    code.focus()
+    return results.show(problem('code_missing'))
+  }
   const called = name.value.trim()
   const registration = { code: code.value.trim(), deviceType: type.value, ...(called !== '' && { name: called }) }
   button.disabled = true

@@ -56,7 +56,9 @@ export function SignIn({ texts }: { texts: Texts }) {
       <p class="alert" role="alert" data-slot="sign-in-error" />
       <div data-slot="names-step">
         <ul class="names" data-slot="names" />
-        <p class="soft">{texts.badgeToo}</p>
+        <p class="soft">
+          {texts.badgeToo} {texts.signInFor}
+        </p>
       </div>
       <form data-slot="pin-step" method="post" hidden>
         <input

@@ -328,8 +328,14 @@ function pageOf({ deviceId, deviceType }: PageDevice): string {
 }
 
 /** Scanners and readers that serve another device (`feeds`) have no type. */
-function nameOf(device: PageDevice & { driver: string }, texts: Texts): string {
-  return device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)
+function nameOf(
+  device: PageDevice & { driver: string },
+  texts: Texts,
+  devices: readonly (PageDevice & { driver: string })[] = [],
+): string {
+  if (device.name !== null || device.deviceType !== null) return deviceTitle(device, texts)
+  const served = devices.find(({ deviceId }) => deviceId === device.feeds)
+  return served === undefined ? device.driver : `${device.driver}: ${deviceTitle(served, texts)}`
 }
 
 /** The devices of the configuration, each with buttons that check and test it. */
@@ -350,7 +356,7 @@ function Configured({
       <ul class="devices">
         {devices.map((device) => (
           <li>
-            <h3>{nameOf(device, texts)}</h3>
+            <h3>{nameOf(device, texts, devices)}</h3>
             <p class="ids">
               {device.deviceId} · {device.driver}
             </p>

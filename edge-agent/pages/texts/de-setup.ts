@@ -18,9 +18,9 @@ export const setupDe: SetupTexts = {
   byHand: 'Gerät von Hand eingeben',
   byHandHint: 'Für ein Gerät, das hier nicht gefunden wird.',
   driver: 'Anschluss',
-  deviceId: 'deviceId, nur ohne Code',
+  deviceId: 'Kennung des Geräts, nur ohne Code',
   deviceIdHint:
-    'Nur ohne Code: die Kennung eines angemeldeten Geräts, das nur liest. Für einen Scanner oder Leser eines Geräts, das hier in den letzten 15 Minuten hinzukam, eine neue Kennung frei wählen.',
+    'Mit Code leer lassen. Ohne Code: die Kennung eines angemeldeten Geräts, das nur liest. Oder eine neue Kennung für einen Scanner eines Geräts, das hier in den letzten 15 Minuten hinzukam.',
   settings: 'Einstellungen',
   moreSettings: 'Weitere Einstellungen',
   details: 'Einzelheiten',
@@ -35,7 +35,7 @@ export const setupDe: SetupTexts = {
   unfit: 'Dieser Wert passt nicht.',
   outside: (range) => `Bitte eine Zahl angeben: ${range}.`,
   addHint: (file) =>
-    `Einen Einrichtungscode eingeben: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
+    `Ein Gerät wählen, unten eines suchen oder von Hand eingeben. Sein Formular fragt nach einem Einrichtungscode: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
   code: 'Einrichtungscode',
   codeHint: 'Gilt 15 Minuten für ein Gerät. Jedes Gerät, das etwas schaltet, braucht einen Code.',
   type: 'Art des Geräts',
@@ -77,6 +77,7 @@ export const setupDe: SetupTexts = {
   },
   failed: 'Das hat nicht geklappt. Bitte noch einmal versuchen.',
   problems: {
+    code_missing: 'Bitte den Einrichtungscode eingeben. Ein Gerät, das nur liest, darf stattdessen eine Kennung haben.',
     setup_code_wrong: 'Dieser Code ist falsch oder durch einen neueren ersetzt. Bitte mit der Leitung vergleichen.',
     setup_code_used: 'Dieser Code ist schon verbraucht. Bitte die Leitung um einen neuen bitten.',
     setup_code_expired: 'Dieser Code ist älter als 15 Minuten. Bitte die Leitung um einen neuen bitten.',

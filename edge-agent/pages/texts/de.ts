@@ -352,6 +352,7 @@ export const de: Texts = {
   signedInAs: (name) => `Angemeldet: ${name}`,
   whoAreYou: 'Wer sind Sie?',
   badgeToo: 'Oder den Ausweis scannen.',
+  signInFor: 'Angemeldete finden Einkäufe über die Nummer, genehmigen Freigaben und bearbeiten Alarme.',
   noOperators: 'Für diese Filiale ist kein Personal registriert.',
   badgeOnly: 'nur mit Ausweis',
   pin: 'PIN',

@@ -18,9 +18,9 @@ export const setupEn: SetupTexts = {
   byHand: 'Enter a device by hand',
   byHandHint: 'For a device that is not found here.',
   driver: 'Connection',
-  deviceId: 'deviceId, only without a code',
+  deviceId: 'Id of the device, only without a code',
   deviceIdHint:
-    'Only without a code: the id of a registered device that only reads. A scanner or reader of a device that was added here in the last 15 minutes gets any new id.',
+    'Leave it empty if you have a code. Without one, write the id of a registered device that only reads. Or choose a new id for a scanner that serves a device which was added here in the last 15 minutes.',
   settings: 'Settings',
   moreSettings: 'More settings',
   details: 'Details',
@@ -35,7 +35,7 @@ export const setupEn: SetupTexts = {
   unfit: 'This value does not fit.',
   outside: (range) => `Please give a number: ${range}.`,
   addHint: (file) =>
-    `Enter a set-up code: a manager makes it in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
+    `Choose a device, search for one below, or enter one by hand. Its form asks for a set-up code, which a manager makes in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
   code: 'Set-up code',
   codeHint: 'Works for one device, 15 minutes. Every device that switches something needs a code.',
   type: 'Kind of device',
@@ -76,6 +76,7 @@ export const setupEn: SetupTexts = {
   },
   failed: 'That did not work. Please try again.',
   problems: {
+    code_missing: 'Please enter the set-up code. A device that only reads may have an id instead.',
     setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',
     setup_code_used: 'This code was used already. Please ask a manager for a new one.',
     setup_code_expired: 'This code is over 15 minutes old. Please ask a manager for a new one.',

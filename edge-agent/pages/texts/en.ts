@@ -333,6 +333,7 @@ export const en: Texts = {
   signedInAs: (name) => `Signed in: ${name}`,
   whoAreYou: 'Who are you?',
   badgeToo: 'Or scan your badge.',
+  signInFor: 'Signed-in staff find purchases by number, approve releases and handle alarms.',
   noOperators: 'No operator is registered for this store.',
   badgeOnly: 'badge only',
   pin: 'PIN',

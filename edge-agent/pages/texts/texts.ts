@@ -209,6 +209,7 @@ export interface Texts {
   signedInAs(name: string): string
   whoAreYou: string
   badgeToo: string
+  signInFor: string
   noOperators: string
   badgeOnly: string
   pin: string

@@ -435,10 +435,13 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
         siren: { gpo: 1 },
         green: { gpo: 'x' },
       })
-      // Without code and deviceId, the agent names the missing deviceId.
+      // Without code and deviceId, the page asks for the code.
       await found.locator('button').click()
-      await found.locator('[data-path="deviceId"] .field-fault').waitFor()
-      expect(await page.evaluate('document.activeElement.closest("[data-path]").dataset.path')).toBe('deviceId')
+      await found
+        .locator('[data-code-field] .field-fault')
+        .getByText(setup.problems['code_missing'] ?? '-')
+        .waitFor()
+      expect(await page.evaluate('document.activeElement.matches("[data-code]")')).toBe(true)
       await found.getByLabel(setup.code).fill('OLD')
       await page.keyboard.press('Enter')
       // The fault of a setting is at its field, which has the focus. The code is not used up.
