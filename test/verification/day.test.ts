@@ -42,6 +42,21 @@ it('runs a store day without a violation', async () => {
   expect(day.alarmsOfThieves).toBeGreaterThan(0)
 })
 
+it('needs fewer staff if tills report their sales, and no paid goods alarm', async () => {
+  const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  try {
+    const reported = await runDay(shop, { seed: 3, ...SHORT, shoppers: 16, tills: 'reported' })
+    expect(reported.violations).toEqual([])
+    expect(reported.tally.unitsOfTills).toBeGreaterThan(15)
+    expect(reported.tally.needlessAlarms).toBe(0)
+    const silent = await runDay(shop, { seed: 3, ...SHORT, shoppers: 16, tills: 'silent' })
+    expect(silent.tally.needlessAlarms).toBeGreaterThan(8)
+    expect(silent.tally.staffCalls - reported.tally.staffCalls).toBe(silent.tally.needlessAlarms)
+  } finally {
+    shop.remove()
+  }
+})
+
 it('reports a gate without a reader when thieves pass it', async () => {
   const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   try {

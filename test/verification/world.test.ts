@@ -19,8 +19,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Number of runs of each kind. */
 const RUNS = IS_FULL_SIZE
-  ? { longer: 2, provider: 3, liar: 4, emergency: 5, faultless: [4, 5, 6, 7], campaign: '3' }
-  : { longer: 1, provider: 1, liar: 1, emergency: 1, faultless: [4], campaign: '2' }
+  ? { longer: 2, provider: 3, liar: 4, emergency: 5, tills: 8, faultless: [4, 5, 6, 7], campaign: '3' }
+  : { longer: 1, provider: 1, liar: 1, emergency: 1, tills: 1, faultless: [4], campaign: '2' }
 
 /** A few runs for every change. `npm run sim` runs more. */
 describe('the simulation', () => {
@@ -95,6 +95,18 @@ describe('the simulation', () => {
       twiceEvery: IS_FULL_SIZE ? 5 : 0,
       untilFirst: true,
       faults: ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart'],
+    })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
+
+  it('keeps what tills report while agents and networks fail', async () => {
+    const { failed } = await campaign(shops, {
+      firstSeed: 11,
+      seeds: RUNS.tills,
+      liveness: true,
+      twiceEvery: IS_FULL_SIZE ? 4 : 0,
+      untilFirst: true,
+      faults: ['tills', 'partition', 'lan', 'agent-crash'],
     })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
