@@ -15,7 +15,7 @@ export const SALE_QUANTITY_LIMIT = 100_000
 /** Maximum price of a piece, cents. */
 const PRICE_LIMIT = 100_000_000
 const TAGS_LIMIT = 1_000
-/** Tags of a sale, in all lists of its lines. */
+/** Tags of a sale or return, in all lists. */
 const SALE_TAGS_LIMIT = 2_000
 /** How far the clock of a till may be ahead, ms. A later time is recorded as now. */
 export const SALE_AHEAD_MS = 5 * 60_000
@@ -36,6 +36,8 @@ export function hourOfSale({ occurredAt }: { occurredAt: string }, storedMs: num
 export const OPEN_SALE_MS = 30 * 60_000
 /** Maximum number of open sales of a till. */
 export const OPEN_SALES_LIMIT = 20
+/** Returns that wait for one sale, which apply together when it arrives. */
+export const WAITING_RETURNS_LIMIT = 10
 
 const name = (max: number) =>
   z
@@ -136,16 +138,7 @@ const lengthOf = (tags: readonly string[] | undefined) => tags?.length ?? 0
 
 /** Reports a line id that two lines have, and too many tags. */
 export function refuseWrongLines({ lines }: { lines: readonly SaleLine[] }, context: z.RefinementCtx): void {
-  const tags = lines.reduce(
-    (sum, { epcs, tagUids, tagIds }) => sum + lengthOf(epcs) + lengthOf(tagUids) + lengthOf(tagIds),
-    0,
-  )
-  if (tags > SALE_TAGS_LIMIT)
-    context.addIssue({
-      code: 'custom',
-      path: ['lines'],
-      message: `name ${tags} tags; the maximum is ${SALE_TAGS_LIMIT}`,
-    })
+  refuseManyTags(lines, context)
   const known = new Set<string>()
   for (const [i, line] of lines.entries()) {
     const id = lineIdOf(line, i)
@@ -154,37 +147,57 @@ export function refuseWrongLines({ lines }: { lines: readonly SaleLine[] }, cont
   }
 }
 
+/** Number of the names in all lists of tags. */
+export function nameCountOf(lists: readonly NamedTags[]): number {
+  return lists.reduce(
+    (sum, { epcs, tagUids, tagIds }) => sum + lengthOf(epcs) + lengthOf(tagUids) + lengthOf(tagIds),
+    0,
+  )
+}
+
+function refuseManyTags(lists: readonly NamedTags[], context: z.RefinementCtx): void {
+  const count = nameCountOf(lists)
+  if (count > SALE_TAGS_LIMIT)
+    context.addIssue({
+      code: 'custom',
+      path: ['lines'],
+      message: `name ${count} tags; the maximum is ${SALE_TAGS_LIMIT}`,
+    })
+}
+
 /** Goods that came back to a till. */
-export const TillReturn = z.strictObject({
-  returnId: name(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
-  saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
-  tillId: name(64).optional(),
-  series: name(64).optional(),
-  purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
-  receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
-  code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
-  lines: z
-    .array(
-      z.strictObject({
-        lineId: name(64),
-        quantity: z
-          .number()
-          .min(0.001)
-          .max(SALE_QUANTITY_LIMIT)
-          .optional()
-          .describe('Default: the named tags, or all that is left of the line.'),
-        ...TagNames,
-      }),
-    )
-    .min(1)
-    .max(SALE_LINES_LIMIT)
-    .optional()
-    .describe('Default: the tags below, or all that is left of the sale.'),
-  ...TagNames,
-  resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
-  occurredAt: z.iso.datetime({ offset: true }).optional(),
-  reason: name(300).optional(),
-})
+export const TillReturn = z
+  .strictObject({
+    returnId: name(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
+    saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
+    tillId: name(64).optional(),
+    series: name(64).optional(),
+    purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
+    receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
+    code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
+    lines: z
+      .array(
+        z.strictObject({
+          lineId: name(64),
+          quantity: z
+            .number()
+            .min(0.001)
+            .max(SALE_QUANTITY_LIMIT)
+            .optional()
+            .describe('Default: the named tags, or all that is left of the line.'),
+          ...TagNames,
+        }),
+      )
+      .min(1)
+      .max(SALE_LINES_LIMIT)
+      .optional()
+      .describe('Default: the tags below, or all that is left of the sale.'),
+    ...TagNames,
+    resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
+    occurredAt: z.iso.datetime({ offset: true }).optional(),
+    reason: name(300).optional(),
+  })
+  .superRefine(({ lines = [], ...named }, context) => refuseManyTags([named, ...lines], context))
 export type TillReturn = z.output<typeof TillReturn>
 
 /** Key of a return in its store. */

@@ -3,6 +3,7 @@ import {
   cancelledTags,
   hourOfSale,
   lineIdOf,
+  nameCountOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
   receiptCodeHash,
@@ -16,6 +17,8 @@ import {
   saleTagKey,
   saleValueOf,
   tagsOf,
+  WAITING_RETURNS_LIMIT,
+  type NamedTags,
   type SaleName,
   type SaleTag,
   type TillReturn,
@@ -67,7 +70,13 @@ export interface ReturnAnswer {
 /** Why a report of a till is refused. */
 export class TillRefusal extends Error {
   override name = 'TillRefusal'
-  readonly code: 'sales_not_allowed' | 'sale_conflict' | 'too_many_open_sales' | 'sale_queue_full' | 'invalid'
+  readonly code:
+    | 'sales_not_allowed'
+    | 'sale_conflict'
+    | 'too_many_open_sales'
+    | 'too_many_waiting_returns'
+    | 'sale_queue_full'
+    | 'invalid'
   /** Field, for `invalid`. */
   readonly path: string | undefined
   constructor(code: TillRefusal['code'], message: string, path?: string) {
@@ -108,7 +117,7 @@ export class TillSales {
   async sell(sale: TillSale): Promise<SaleAnswer> {
     this.#assertMayRecord()
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#sell(sale, nowMs()))
+    const answer = await ledger.commits.durably(() => this.#sell(sale, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
     return answer
   }
@@ -117,7 +126,7 @@ export class TillSales {
   async void(name: SaleName, reason: string | undefined): Promise<VoidAnswer> {
     this.#assertMayRecord()
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#void(name, reason, nowMs()))
+    const answer = await ledger.commits.durably(() => this.#void(name, reason, nowMs()), this.#sizeOfSale(name))
     this.#parts.onChanged()
     return answer
   }
@@ -126,7 +135,10 @@ export class TillSales {
   async takeBack(request: TillReturn): Promise<ReturnAnswer> {
     this.#assertMayRecord()
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#takeBack(request, nowMs()))
+    const answer = await ledger.commits.durably(
+      () => this.#takeBack(request, nowMs()),
+      sizeOf([request, ...(request.lines ?? [])]) + this.#sizeOfSale(request),
+    )
     this.#parts.onChanged()
     return answer
   }
@@ -137,6 +149,13 @@ export class TillSales {
       throw new TillRefusal('sales_not_allowed', `the policy of the store does not name ${agentId} in tillSales.agents`)
     if (ledger.journal.waiting >= WAITING_LIMIT)
       throw new TillRefusal('sale_queue_full', `${WAITING_LIMIT} rows wait for the cloud: connect this agent`)
+  }
+
+  /** Share of a commit that a void or return of a whole sale takes. */
+  #sizeOfSale({ saleId = '', tillId, series }: Pick<TillReturn, 'saleId' | 'tillId' | 'series'>): number {
+    const { ledger, storeId } = this.#parts
+    const sale = ledger.till.sale(saleKeyOf(storeId, { saleId, tillId, series }))
+    return 1 + Math.ceil((sale?.tags.length ?? 0) / CHARACTERS_PER_SIZE)
   }
 
   #sell(sale: TillSale, nowMs: number): SaleAnswer {
@@ -364,6 +383,14 @@ export class TillSales {
       throw new TillRefusal('sale_conflict', 'another return has this number: send a returnId of its own')
     if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
     const tags = this.#returnedTags(request)
+    const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
+    const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
+    const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
+    if (waits && ledger.till.waitingReturns(saleKey).length >= WAITING_RETURNS_LIMIT)
+      throw new TillRefusal(
+        'too_many_waiting_returns',
+        `${WAITING_RETURNS_LIMIT} returns wait for this sale: send the sale first`,
+      )
     const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const back = tags.flatMap((tag) => {
@@ -372,11 +399,7 @@ export class TillSales {
         : this.#moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
     })
     const answer = { returnId: request.returnId, items: back }
-    if (request.saleId !== undefined && !namesGoods(request))
-      this.#endReceipt(this.#keyOfSale(request), 'returned', nowMs, seq)
-    const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
-    const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
-    const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
+    if (saleKey !== undefined && !namesGoods(request)) this.#endReceipt(saleKey, 'returned', nowMs, seq)
     ledger.till.saveReturn({
       returnKey,
       content,
@@ -396,6 +419,7 @@ export class TillSales {
   /** Applies returns that came before their sale. Which piece of a line came back, only its tag can tell: all alarm. */
   #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
     const { till } = this.#parts.ledger
+    const moves = new Map<string, { keys: string[]; status: ItemStatus }>()
     for (const { request } of till.waitingReturns(saleKey)) {
       const { lines, ...sent } = JSON.parse(request ?? '{}') as TillReturn
       const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
@@ -403,8 +427,11 @@ export class TillSales {
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
           : this.#tagsOfSale(till.sale(saleKey))
-      for (const keys of back) this.#moveBack(keys, sent.resellable === true ? 'sellable' : 'returned', nowMs, seq)
+      const status = sent.resellable === true ? 'sellable' : 'returned'
+      // Several returns may name a tag, or the whole sale. The first counts.
+      for (const keys of back) if (!moves.has(keys[0] ?? '')) moves.set(keys[0] ?? '', { keys, status })
     }
+    for (const { keys, status } of moves.values()) this.#moveBack(keys, status, nowMs, seq)
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
@@ -437,6 +464,15 @@ export class TillSales {
 
 /** Warnings about sales whose receipts and codes release nothing. */
 const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
+
+/** Tags of a till's report that take as long as a claim, and the characters of so many in the ledger. */
+const TAGS_PER_SIZE = 50
+const CHARACTERS_PER_SIZE = 1_500
+
+/** Share of a commit that a report takes. */
+function sizeOf(lists: readonly NamedTags[]): number {
+  return 1 + Math.ceil(nameCountOf(lists) / TAGS_PER_SIZE)
+}
 
 const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
 

@@ -47,6 +47,7 @@ export const AGENT_ERRORS = {
   'method-not-allowed': { status: 405, fix: 'Use a method that the header Allow names.' },
   sale_conflict: { status: 409, fix: 'Send the day or Z number as series, if the numbers of the till start again.' },
   too_many_open_sales: { status: 409, fix: 'Pay or void open sales of this till.' },
+  too_many_waiting_returns: { status: 409, fix: 'Send the sale of these returns first.' },
   alarm_disposed: {
     status: 409,
     fix: 'Show the operator who recorded which cause, and send another one with it as seen.',

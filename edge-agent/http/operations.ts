@@ -222,6 +222,7 @@ export const AGENT_OPERATIONS = {
       'right_missing',
       'sales_not_allowed',
       'sale_conflict',
+      'too_many_waiting_returns',
       'sale_queue_full',
       'too_many_requests',
       ...LEDGER_ERRORS,

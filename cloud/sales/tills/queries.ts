@@ -2,6 +2,7 @@ import type { SaleName } from '../../../policy/till-sale.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type {
   ReceiptCodeRow,
   TillHourRow,
@@ -129,23 +130,28 @@ export function findReturn(db: Db, returnKey: string): Promise<TillReturnRow | u
   return db.selectFrom('till_return').selectAll().where('return_key', '=', returnKey).executeTakeFirst()
 }
 
-/** Inserts a return, or updates its answer. */
-export async function saveReturn(db: Db, row: TillReturnRow): Promise<void> {
-  await db
+const upsertReturns = preparedInsert((db, rows: readonly TillReturnRow[]) =>
+  db
     .insertInto('till_return')
-    .values(row)
-    .onConflict((c) => c.column('return_key').doUpdateSet({ result: row.result, due_ms: row.due_ms }))
-    .execute()
+    .values(rows)
+    .onConflict((c) =>
+      c
+        .column('return_key')
+        .doUpdateSet((eb) => ({ result: eb.ref('excluded.result'), due_ms: eb.ref('excluded.due_ms') })),
+    ),
+)
+
+/** Inserts returns, or updates their answers. */
+export async function saveReturns(db: Db, rows: readonly TillReturnRow[]): Promise<void> {
+  for (const chunk of insertChunks(rows)) await upsertReturns(db, chunk)
 }
 
-/** Returns that wait for this sale, the oldest first. */
-export function waitingReturns(db: Db, saleKey: string): Promise<TillReturnRow[]> {
-  return db
-    .selectFrom('till_return')
-    .selectAll()
-    .where('sale_key', '=', saleKey)
-    .where('result', 'is', null)
-    .orderBy('stored_ms')
-    .orderBy('return_key')
-    .execute()
+const waitingFor = preparedForMany((db, saleKeys) =>
+  db.selectFrom('till_return').selectAll().where('sale_key', 'in', saleKeys).where('result', 'is', null),
+)
+
+/** Returns that wait for these sales, the oldest first. */
+export async function waitingReturns(db: Db, saleKeys: readonly string[]): Promise<TillReturnRow[]> {
+  const rows = await waitingFor(db, saleKeys)
+  return rows.sort((a, b) => a.stored_ms - b.stored_ms || (a.return_key < b.return_key ? -1 : 1))
 }

@@ -4,12 +4,14 @@ import {
   returnKeyOf,
   saleKeyOf,
   tagsOf,
+  WAITING_RETURNS_LIMIT,
   type TillReturn,
 } from '../../../policy/till-sale.ts'
 import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
@@ -28,7 +30,7 @@ import { insertRefund, refundableCent, returnedPieces } from '../../shop/purchas
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
-import { findReturn, findSale, saleOfPurchase, salesWithCode, saveReturn, waitingReturns } from './queries.ts'
+import { findReturn, findSale, saleOfPurchase, salesWithCode, saveReturns, waitingReturns } from './queries.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 
 /** Goods that came back to a till (ADR till-sales). */
@@ -83,7 +85,8 @@ export async function recordReturn(
   }
   const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
   if (saleKey !== undefined && !sale?.purchase_id) {
-    await saveReturn(db, { ...row, due_ms: nowMs + WAIT_FOR_SALE_MS })
+    assertMayWait(await waitingReturns(db, [saleKey]))
+    await saveReturns(db, [{ ...row, due_ms: nowMs + WAIT_FOR_SALE_MS }])
     return { isNew: true, result: waitingOf(request) }
   }
   const purchaseId = sale?.purchase_id ?? request.purchaseId
@@ -91,8 +94,16 @@ export async function recordReturn(
     purchaseId === undefined
       ? await returnTags(call, store, request, recorded)
       : await returnOf(call, store, purchaseId, request, recorded.storedMs)
-  await saveReturn(db, { ...row, result: JSON.stringify(result) })
+  await saveReturns(db, [{ ...row, result: JSON.stringify(result) }])
   return { isNew: true, result }
+}
+
+function assertMayWait({ length }: readonly TillReturnRow[]): void {
+  if (length >= WAITING_RETURNS_LIMIT)
+    throw precondition(
+      'too_many_waiting_returns',
+      `${WAITING_RETURNS_LIMIT} returns wait for this sale: send the sale first`,
+    )
 }
 
 const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items: [], waiting: true })
@@ -101,24 +112,36 @@ const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items
 export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: string): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
-  for (const row of await waitingReturns(call.db, saleKey)) await applyWaiting(call, store, sale.purchase_id, row)
+  for (const row of await waitingReturns(call.db, [saleKey]))
+    await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as TillReturn, [row])
 }
 
-async function applyWaiting(call: Call, store: StoreRow, purchaseId: string, row: TillReturnRow): Promise<void> {
-  const request = JSON.parse(row.body) as TillReturn
+/** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
+async function applyWaiting(
+  call: Call,
+  store: StoreRow,
+  purchaseId: string,
+  request: TillReturn,
+  rows: readonly TillReturnRow[],
+): Promise<void> {
+  const [first] = rows
+  if (!first) return
+  const save = (result: ReturnResult) =>
+    saveReturns(
+      call.db,
+      rows.map((row) => ({ ...row, result: JSON.stringify(result), due_ms: null })),
+    )
   try {
-    const result = await returnOf(call, store, purchaseId, request, row.stored_ms)
-    await saveReturn(call.db, { ...row, result: JSON.stringify(result), due_ms: null })
+    await save(await returnOf(call, store, purchaseId, request, first.stored_ms))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const result = JSON.stringify({ returnId: request.returnId, items: [] })
-    await saveReturn(call.db, { ...row, result, due_ms: null })
+    await save({ returnId: request.returnId, items: [] })
     await raiseException(
       { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
       {
         storeId: store.store_id,
         kind: 'return_unclear',
-        subject: row.return_key,
+        subject: first.return_key,
         purchaseId,
         detail: `the return ${request.returnId} arrived before its sale and does not fit it: ${error.message}`,
       },
@@ -216,7 +239,7 @@ async function returnTags(
       })
   // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
   const waiting = items.filter((item) => item.item_status === 'sellable')
-  for (const item of waiting) await waitForSale(call, item, request, recorded.storedMs)
+  await waitForSales(call, waiting, request, recorded.storedMs)
   for (const item of items)
     back.items.push(
       waiting.includes(item)
@@ -229,29 +252,40 @@ async function returnTags(
 
 const ITEM_KEY = 'item '
 
-/** Stores a return of one item whose sale is not here yet. */
-async function waitForSale(call: Call, item: ProtectedItemRow, request: TillReturn, storedMs: number): Promise<void> {
+/** Stores a return of items whose sales are not here yet, for each item. */
+async function waitForSales(
+  call: Call,
+  items: readonly ProtectedItemRow[],
+  request: TillReturn,
+  storedMs: number,
+): Promise<void> {
+  const keyOf = ({ item_id: itemId }: ProtectedItemRow) => ITEM_KEY + itemId
+  const waiting = await waitingReturns(call.db, items.map(keyOf))
+  for (const ofItem of groupBy(waiting, (row) => row.sale_key).values()) assertMayWait(ofItem)
   const { returnId, resellable, reason } = request
-  const body = {
-    returnId,
-    resellable,
-    reason,
-    [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
-  }
-  await saveReturn(call.db, {
+  const rows = items.map((item): TillReturnRow => ({
     return_key: `${returnKeyOf(item.store_id, request)} ${item.item_id}`,
     tenant: item.tenant,
     store_id: item.store_id,
-    sale_key: ITEM_KEY + item.item_id,
-    body: JSON.stringify(body),
+    sale_key: keyOf(item),
+    body: JSON.stringify({
+      returnId,
+      resellable,
+      reason,
+      [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
+    }),
     content: returnContent(request),
     result: null,
     stored_ms: storedMs,
     due_ms: call.nowMs + WAIT_FOR_SALE_MS,
-  })
+  }))
+  await saveReturns(call.db, rows)
 }
 
-/** Applies returns of these items that came after their sale, but arrived before it. */
+/**
+ * Applies returns of these items that came after their sale, but arrived before it. The items of one return come back
+ * together, and those of too many returns with the last one.
+ */
 export async function applyReturnsOfItems(
   call: Call,
   store: StoreRow,
@@ -259,9 +293,31 @@ export async function applyReturnsOfItems(
   itemIds: readonly string[],
   soldMs: number,
 ): Promise<void> {
-  for (const itemId of itemIds)
-    for (const row of await waitingReturns(call.db, ITEM_KEY + itemId))
-      if (row.stored_ms >= soldMs) await applyWaiting(call, store, purchaseId, row)
+  const keys = itemIds.map((itemId) => ITEM_KEY + itemId)
+  const due = (await waitingReturns(call.db, keys)).filter((row) => row.stored_ms >= soldMs)
+  // Of several returns of one item, the first came after this sale.
+  const ofItems = [...groupBy(due, (row) => row.sale_key).values()]
+  const firsts = ofItems.flatMap(([first]) => first ?? [])
+  const returns = [...groupBy(firsts, ({ return_key: key }) => key.slice(0, key.indexOf(' '))).values()]
+  const last = returns.slice(WAITING_RETURNS_LIMIT - 1).flat()
+  for (const rows of [...returns.slice(0, WAITING_RETURNS_LIMIT - 1), last])
+    await applyWaiting(call, store, purchaseId, joined(rows), rows)
+  const others = ofItems.flatMap((rows) => rows.slice(1))
+  if (others.length === 0) return
+  await applyWaiting(call, store, purchaseId, joined(others), others)
+}
+
+/** The rows of the items of a return as one return. */
+function joined(rows: readonly TillReturnRow[]): TillReturn {
+  const requests = rows.map(({ body }) => JSON.parse(body) as TillReturn)
+  const all = (list: 'epcs' | 'tagUids' | 'tagIds') => requests.flatMap((each) => each[list] ?? [])
+  return {
+    ...(requests[0] ?? { returnId: '' }),
+    resellable: requests.every(({ resellable }) => resellable === true),
+    epcs: all('epcs'),
+    tagUids: all('tagUids'),
+    tagIds: all('tagIds'),
+  }
 }
 
 /** Moves an item back that no purchase of untag sold. */

@@ -77,6 +77,7 @@ export const REASON_TEXTS = codes({
   offer_of_other_stores: 'The offer has branches in stores that this key may not use. Use a key for all of them.',
   code_of_several_sales: 'Several sales printed this code, so it names none. Send the `saleId`.',
   too_many_open_sales: 'The till has 20 open sales. Pay or void some.',
+  too_many_waiting_returns: '10 returns wait for this sale. Send the sale first.',
   openid_connect_off:
     'This cloud has no OpenID Connect provider. Start it with `--oidc-issuer`, or sign in with a password.',
   out_of_stock: '`details` names the lines and how many pieces are left.',

@@ -14,9 +14,9 @@ export interface Commits {
   /**
    * Runs `work` in a transaction and resolves when the transaction is durable. Calls of the same event-loop turn may
    * share a transaction. So `work` must finish its checks before it writes, and must return a refusal instead of
-   * throwing.
+   * throwing. `size`: how much it does, compared with a claim (1): transactions of much work are shared by fewer calls.
    */
-  durably<T>(work: () => T): Promise<T>
+  durably<T>(work: () => T, size?: number): Promise<T>
   /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined

@@ -1,12 +1,13 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { Transactions, type Commits, type CommitWatcher, type LedgerFailure } from './commit.ts'
 
-/** Maximum jobs in one commit. This limit bounds how long the first job waits. */
+/** Maximum size of the jobs in one commit, unless one alone is larger. This limit bounds how long the first job waits. */
 const GROUP_LIMIT = 128
 const QUEUE_LIMIT = 10_000
 
 interface Job {
   work: () => unknown
+  size: number
   resolve: (value: unknown) => void
   reject: (reason: unknown) => void
 }
@@ -29,12 +30,12 @@ class GroupCommit implements Commits {
     this.#transactions = transactions
   }
 
-  durably<T>(work: () => T): Promise<T> {
+  durably<T>(work: () => T, size = 1): Promise<T> {
     if (this.failure) return Promise.reject(this.failure)
     if (this.#isClosed) return Promise.reject(new Error('the ledger is closed'))
     if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('the queue of the ledger is full'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.push({ work, size, resolve: resolve as (value: unknown) => void, reject })
       this.#schedule()
     })
   }
@@ -60,7 +61,7 @@ class GroupCommit implements Commits {
 
   #runQueue(): void {
     this.#isScheduled = false
-    const jobs = this.#queue.splice(0, GROUP_LIMIT)
+    const jobs = this.#queue.splice(0, this.#groupLength())
     if (jobs.length === 0) return
     if (this.#queue.length > 0) this.#schedule()
     let values: unknown[]
@@ -73,6 +74,16 @@ class GroupCommit implements Commits {
       return
     }
     for (const [i, job] of jobs.entries()) job.resolve(values[i])
+  }
+
+  /** Number of jobs that share the next commit. */
+  #groupLength(): number {
+    let size = 0
+    const end = this.#queue.findIndex((job, i) => {
+      size += job.size
+      return i > 0 && size > GROUP_LIMIT
+    })
+    return end < 0 ? this.#queue.length : end
   }
 
   #runAlone(job: Job): void {

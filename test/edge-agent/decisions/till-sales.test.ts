@@ -234,6 +234,30 @@ describe('a till at an agent', () => {
     expect(statuses()).toEqual(['returned', 'sellable'])
   })
 
+  it('takes ten returns before their sale, and moves each tag once when it comes', async () => {
+    await open()
+    await cut()
+    const sent = sale(['3034257BF7194E4000001A85'])
+    const back = (returnId: string) =>
+      post('/v1/returns', { returnId, saleId: sent.saleId, tillId: 'till-3', resellable: true })
+    for (let n = 1; n <= 10; n++) expect((await back(`w${n}`)).status).toBe(200)
+    expect(await back('w11')).toMatchObject({ status: 409, body: { code: 'too_many_waiting_returns' } })
+    // A repetition is not a further one.
+    expect((await back('w10')).status).toBe(200)
+    await post('/v1/sales', sent)
+    const [key = ''] = store.agent.items.keysOf('epc', '3034257BF7194E4000001A85')
+    expect(store.agent.ledger.till.tag(key)).toMatchObject({ status: 'sellable', rank: 2 })
+  })
+
+  it('takes 2,000 tags in a return', async () => {
+    await open()
+    const lines = (count: number) =>
+      [0, 1, 2].map((n) => ({ lineId: `${n}`, tagIds: Array.from({ length: count }, (_, k) => `T${n}-${k}`) }))
+    const answer = await post('/v1/returns', { returnId: 'many', lines: lines(700) })
+    expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'lines' }] } })
+    expect((await post('/v1/returns', { returnId: 'few', lines: lines(600) })).status).toBe(200)
+  })
+
   it('counts the limits of a till by the hour of its sales, as the cloud does', async () => {
     await open()
     const [a, b, c] = [await newItem(), await newItem(), await newItem()]

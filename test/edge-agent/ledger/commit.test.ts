@@ -41,6 +41,18 @@ describe('commits of the ledger', () => {
     expect(count).toBe(1)
   })
 
+  it('share less of them the more they do', async () => {
+    const db = table()
+    let count = 0
+    const work = commits(
+      withCommit(db, () => (count++, void db.exec('COMMIT'))),
+      watcher(),
+    )
+    const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
+    await Promise.all([41, 41, 41, 41, 500, 1, 1].map((size) => work.durably(() => insert.run(size).changes, size)))
+    expect(count).toBe(4)
+  })
+
   it('reject only the work that violates a constraint', async () => {
     const db = table()
     let undone = 0

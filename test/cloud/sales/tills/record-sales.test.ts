@@ -340,6 +340,21 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect((await back({ ...request, resellable: true })).errors[0].code).toBe('return_conflict')
     })
 
+    it('before their sale: ten returns wait for it, and a further one is refused', async () => {
+      const sent = sale({ lines: [line({ lineId: 'A', quantity: 20 })] })
+      const early = Array.from({ length: 11 }, () => ({
+        returnId: returnId(),
+        saleId: sent.saleId,
+        tillId: 'till-3',
+        lines: [{ lineId: 'A', quantity: 1 }],
+      }))
+      const answer = await back(...early)
+      expect(answer).toMatchObject({ recorded: 10, errors: [{ index: 10, code: 'too_many_waiting_returns' }] })
+      const { purchaseId } = await recordOne(sent)
+      const { refunds } = await shop.ok('fetchPurchase', { purchaseId })
+      expect(refunds).toHaveLength(10)
+    })
+
     it('by tag, receipt, code or purchase, and back on sale at once', async () => {
       const ways: ((sold: Json, epc: string) => Json)[] = [
         (_, epc) => ({ epcs: [epc] }),

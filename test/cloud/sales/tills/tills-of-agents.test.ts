@@ -165,6 +165,42 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await statusOf(epc)).toBe('paid')
   })
 
+  it('comes back by its tags in one step, of whichever of many returns that arrived before it', async () => {
+    const epcs = [await item(), await item(), await item()]
+    const [one, two, three] = epcs
+    const sale = {
+      ...saleOf(''),
+      lines: [{ ean: shop.products[0].ean, quantity: 3, priceUnit: 4_990, vat: 19 as const, epcs }],
+    }
+    const sent = till.row({ evidence: sold(sale) })
+    const early = (name: string, ...tags: (string | undefined)[]) => ({
+      returnId: `${sale.saleId}-${name}`,
+      epcs: tags,
+    })
+    const { recorded } = await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [early('a', one, two), early('b', two, three)],
+    })
+    expect(recorded).toBe(2)
+    expect((await till.report([sent])).body).toMatchObject({ accepted: 1 })
+    expect(await Promise.all(epcs.map(statusOf))).toEqual(['returned', 'returned', 'returned'])
+    const unclear = (await exceptions('return_unclear')).filter(({ detail }) => detail.includes(`${sale.saleId}-`))
+    expect(unclear).toHaveLength(1)
+  })
+
+  it('refuses no row of an agent: the eleventh return before a sale is an exception', async () => {
+    const sale = saleOf(await item())
+    await report(
+      till,
+      ...Array.from({ length: 11 }, (_, n) => ({
+        kind: 'sale_return' as const,
+        return: { returnId: `w${n}-${sale.saleId}`, saleId: sale.saleId, tillId: 'till-3' },
+      })),
+    )
+    const unclear = (await exceptions('return_unclear')).filter(({ detail }) => /wait for this sale/.test(detail))
+    expect(unclear).toHaveLength(1)
+  })
+
   it('changes nothing of goods that came back since, and are on the shelf', async () => {
     const epc = await item()
     const late = till.row({ evidence: sold(saleOf(epc)), atMs: ago(60_000) })
