@@ -107,19 +107,21 @@ function State({ at, device, agent }: { at: ViewContext; device: Device; agent: 
   ] as const
   return (
     <Card title={name ?? t.types[deviceType]}>
-      <Pairs pairs={pairs.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]))} />
-      {device.decommissionedAt === undefined && at.has(rolesFrom('manager')) ? (
-        <div>
-          <Confirm
-            at={at}
-            action="retire"
-            label={t.retire}
-            question={t.retireQuestion(name ?? t.types[deviceType])}
-            explanation={device.health?.state === 'ready' ? `${t.retireReady} ${t.retireText}` : t.retireText}
-            confirm={t.retire}
-          />
-        </div>
-      ) : null}
+      <div class="stack">
+        <Pairs pairs={pairs.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]))} />
+        {device.decommissionedAt === undefined && at.has(rolesFrom('manager')) ? (
+          <div>
+            <Confirm
+              at={at}
+              action="retire"
+              label={t.retire}
+              question={t.retireQuestion(name ?? t.types[deviceType])}
+              explanation={device.health?.state === 'ready' ? `${t.retireReady} ${t.retireText}` : t.retireText}
+              confirm={t.retire}
+            />
+          </div>
+        ) : null}
+      </div>
     </Card>
   )
 }

@@ -69,7 +69,7 @@ export const agentsTexts = bilingual({
     retire: 'Retire the device',
     retireQuestion: (name: string) => `Retire ${name} for good?`,
     retireText:
-      'It then releases and opens nothing any more, and codes for it become invalid. Do this for a device that was removed or replaced. To use it again, register it with a new set-up code.',
+      'Once retired, it releases and opens nothing any more, and codes for it become invalid. Do this for a device that was removed or replaced. To use it again, register it with a new set-up code.',
     retireReady: 'This device still works in the store.',
     retired: 'The device is retired',
     moving: 'Moves to another agent',
@@ -168,7 +168,7 @@ export const agentsTexts = bilingual({
     retire: 'Gerät ausmustern',
     retireQuestion: (name: string) => `${name} endgültig ausmustern?`,
     retireText:
-      'Es gibt dann nichts mehr frei und öffnet nichts mehr, und Codes dafür werden ungültig. Das ist für ein Gerät, das abgebaut oder ersetzt wurde. Um es wieder zu benutzen, melden Sie es mit einem neuen Code an.',
+      'Danach gibt es nichts mehr frei und öffnet nichts mehr, und Codes dafür werden ungültig. Das ist für ein Gerät, das abgebaut oder ersetzt wurde. Um es wieder zu benutzen, melden Sie es mit einem neuen Code an.',
     retireReady: 'Dieses Gerät arbeitet noch in der Filiale.',
     retired: 'Das Gerät ist ausgemustert',
     moving: 'Zieht zu einem anderen Agenten um',

@@ -69,7 +69,7 @@ export const de: Texts = {
     qr: 'QR-Code dieses Belegs',
     codeUse:
       'Zeigen Sie diesen Code an der Station, am Ausgang oder dem Personal. Er gilt 24 Stunden nach der Zahlung.',
-    tagsOff: 'Alle Warensicherungen dieses Einkaufs sind ab.',
+    tagsOff: 'An dieser Ware ist keine Warensicherung mehr.',
     paid: 'Bezahlt',
     beforeLeaving: 'Bevor Sie gehen',
     expired: 'Der QR-Code dieses Belegs galt 24 Stunden. Für gesicherte Ware wenden Sie sich bitte an das Personal.',

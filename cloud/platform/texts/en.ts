@@ -68,7 +68,7 @@ export const en: Texts = {
     failed: 'Refund failed',
     qr: 'QR code of this receipt',
     codeUse: 'Show this code at the station, at the exit or to our staff. It works for 24 hours after payment.',
-    tagsOff: 'All security tags of this purchase are off.',
+    tagsOff: 'No security tag is left on these goods.',
     paid: 'Paid',
     beforeLeaving: 'Before you leave',
     expired: 'The QR code of this receipt was valid for 24 hours. For goods with a security tag, please ask the staff.',

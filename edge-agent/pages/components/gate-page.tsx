@@ -29,7 +29,7 @@ function AlarmDialog({ texts }: { texts: Texts }) {
         <div class="alarm-theft">
           <label>
             {texts.gate.recovered}
-            <input data-slot="recovered" inputmode="decimal" maxlength={10} autocomplete="off" placeholder="0,00" />
+            <input data-slot="recovered" inputmode="decimal" maxlength={10} autocomplete="off" />
           </label>
           <button type="button" data-step="real">
             {steps.real}
