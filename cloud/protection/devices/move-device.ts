@@ -61,6 +61,21 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
   await raiseDocumentVersion(call.db, storeId)
 }
 
+/** Maximum agents that may record sales of tills (`tillSales.agents`). */
+const TILL_AGENTS_LIMIT = 100
+
+/** Lets the successor of an agent record sales of tills, if the policy names that agent. */
+export async function inheritTills({ db }: Call, storeId: string, former: string, agentId: string): Promise<void> {
+  const store = await findStore(db, storeId)
+  const policy = store && policyOf(store)
+  if (!policy?.tillSales.agents.includes(former)) return
+  // What the former agent announced counts until the items contain it.
+  const agents = [...policy.tillSales.agents, agentId].slice(-TILL_AGENTS_LIMIT)
+  const changed = JSON.stringify({ ...policy, tillSales: { ...policy.tillSales, agents } })
+  await db.updateTable('store').set({ policy: changed }).where('store_id', '=', storeId).execute()
+  await raiseDocumentVersion(db, storeId)
+}
+
 /**
  * If this agent is the receipt home, begins a move of the receipt home to the same agent. The agent's ledger may have
  * lost uses and delegations. The agent honours older receipts again after all other agents have reported. Returns

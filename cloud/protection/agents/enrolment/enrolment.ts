@@ -13,7 +13,7 @@ import type { Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
-import { inheritHome } from '../../devices/move-device.ts'
+import { inheritHome, inheritTills } from '../../devices/move-device.ts'
 import { waitForSuccessor } from '../../receipt-home/home-move.ts'
 import { policyOf } from '../../store-facts/parsed-policy.ts'
 import { endAgent } from './end-agent.ts'
@@ -94,8 +94,8 @@ export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
 }
 
 /**
- * Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets the devices and the role of
- * receipt home.
+ * Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets the devices, the role of
+ * receipt home, and the right to record sales of tills.
  */
 async function takeOver(call: Call, agent: AgentRow, successor: string): Promise<void> {
   if (agent.replaces === null) return
@@ -122,6 +122,7 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
     await db.updateTable('agent').set({ resync: predecessor.resync }).where('agent_id', '=', successor).execute()
   await endAgent(call, predecessor, store, true)
   if (wasHome) await inheritHome(call, agent.store_id, successor)
+  await inheritTills(call, agent.store_id, predecessor.agent_id, successor)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
 }
 

@@ -63,6 +63,8 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const epc = await item()
     await report(next, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
+    const after = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    expect(after.policy.tillSales.agents).toEqual([...agents, next.agentId])
   })
 
   it('is the same sale when the cloud gets it, too', async () => {

@@ -75,12 +75,12 @@ class Judge implements TillOracle {
     before: readonly TrackedReport[],
     { agent, place, epc, unknown }: { agent: string; place: string; epc: string; unknown: readonly TrackedReport[] },
   ): 'silent' | 'alarm' | undefined {
-    const early = before.filter(({ kind, sale }) => kind !== 'sale' && sale === sold.sale)
-    const others = new Set(before.filter((report) => !early.includes(report)))
+    const isEarly = ({ kind, sale }: TrackedReport) => kind !== 'sale' && sale === sold.sale
+    const early = before.filter(isEarly)
     if (sold.acks.get(place)?.warned.has(epc) !== false) return undefined
     if (this.#isOverLimit(sold))
       return place === agent && before.length === 0 && this.#isSurelyOver(sold, place) ? 'alarm' : undefined
-    if (unknown.some((report) => others.has(report))) return undefined
+    if (unknown.some((report) => !isEarly(report))) return undefined
     if (early.length === 0) return 'silent'
     // A void or return that came before its sale counts where both are acknowledged.
     const isHere = early.some(({ acks }) => acks.has(agent)) && sold.acks.has(agent)

@@ -76,6 +76,7 @@ const NO_LIMIT = 1_000
 /** Time after which the clocks of agent and cloud order two changes, ms. */
 const CLOCKS_MS = 3_000
 const POLICY_WITHIN_MS = 15_000
+const NAMED_EVERY_MS = 10_000
 
 /** Creates the tills of a run. */
 export function tills(parts: TillsParts): Tills {
@@ -143,6 +144,9 @@ class ShopTills implements Tills {
       scheduler.nowMs < untilMs && !this.#named.every(hasPolicy);
     )
       await scheduler.pause(500)
+    // An agent may get another id.
+    const nameLater = () => scheduler.after(NAMED_EVERY_MS, () => void this.#nameAgents().finally(nameLater))
+    nameLater()
     watchTillNotices({ ...this.#parts, book: this.book, oracle: this.oracle, named: this.#named })
   }
 
