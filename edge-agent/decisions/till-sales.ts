@@ -34,6 +34,8 @@ import type { StoredSale } from '../ledger/till-reports.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
 export const WAITING_LIMIT = 300_000
+/** Their bytes: 72 hours of a large store are 0.5 GB. */
+export const WAITING_BYTES_LIMIT = 2_000_000_000
 /** Expiry of a denial, s: a receipt is valid for a day. */
 const DENIED_SECONDS = 25 * 3_600
 
@@ -149,6 +151,8 @@ export class TillSales {
       throw new TillRefusal('sales_not_allowed', `the policy of the store does not name ${agentId} in tillSales.agents`)
     if (ledger.journal.waiting >= WAITING_LIMIT)
       throw new TillRefusal('sale_queue_full', `${WAITING_LIMIT} rows wait for the cloud: connect this agent`)
+    if (ledger.journal.waitingBytes >= WAITING_BYTES_LIMIT)
+      throw new TillRefusal('sale_queue_full', `${WAITING_BYTES_LIMIT} bytes wait for the cloud: connect this agent`)
   }
 
   /** Share of a commit that a void or return of a whole sale takes. */

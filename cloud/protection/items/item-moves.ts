@@ -2,6 +2,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 
 const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
@@ -72,3 +73,19 @@ export function newestMoves(db: Db, { item_id, store_id }: ProtectedItemRow, lim
     .limit(limit)
     .execute()
 }
+
+/** Newest status move of each of these items in a store. */
+export const newestMoveOfEach = preparedForMany((db, itemIds, p: { storeId: string }) =>
+  db
+    .selectFrom('item_move as m')
+    .select(['m.item_id', 'm.at_ms', 'm.reported_ms'])
+    .where('m.item_id', 'in', itemIds)
+    .where('m.store_id', '=', p.storeId)
+    .where('m.rev', '=', (eb) =>
+      eb
+        .selectFrom('item_move as n')
+        .select((max) => max.fn.max('n.rev').as('rev'))
+        .whereRef('n.item_id', '=', 'm.item_id')
+        .whereRef('n.store_id', '=', 'm.store_id'),
+    ),
+)

@@ -210,7 +210,9 @@ export async function updateItem(
 
 /** A change of an item that keeps its tags. */
 export type StatusChange = Pick<ProtectedItemRow, 'item_status'> &
-  Partial<Pick<ProtectedItemRow, 'product_id' | 'ean' | 'purchase_id' | 'line_id' | 'unit_no'>>
+  Partial<
+    Pick<ProtectedItemRow, 'product_id' | 'ean' | 'purchase_id' | 'line_id' | 'unit_no' | 'lot' | 'expiry' | 'serial'>
+  >
 
 const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
   db
@@ -224,6 +226,9 @@ const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
         purchase_id: eb.ref('excluded.purchase_id'),
         line_id: eb.ref('excluded.line_id'),
         unit_no: eb.ref('excluded.unit_no'),
+        lot: eb.ref('excluded.lot'),
+        expiry: eb.ref('excluded.expiry'),
+        serial: eb.ref('excluded.serial'),
         item_seq: eb.ref('excluded.item_seq'),
         updated_ms: eb.ref('excluded.updated_ms'),
         // A literal, because all parameters must be those of the rows.

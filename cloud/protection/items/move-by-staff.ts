@@ -2,15 +2,16 @@ import { newId } from '../../../policy/ids.ts'
 import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { deleteOpenReservations } from '../../shop/pickup-orders/queries.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import type { MovedBy } from './item-moves.ts'
-import { goodsOf } from './recalls.ts'
-import { updateItem } from './item-queries.ts'
-import { endStandaloneUnit } from './standalone-unit.ts'
+import { soldLines } from './recalls.ts'
+import { updateItem, updateStatuses } from './item-queries.ts'
+import { endStandaloneUnits } from './standalone-unit.ts'
 import { returnUnits, revokeLease } from '../leases/return-units.ts'
-import { revokeTokens } from '../leases/token-revocations.ts'
-import { findRight } from '../rights/rights.ts'
+import { itemsWithTokens, revokeTokens } from '../leases/token-revocations.ts'
+import { allRightsOf, rightName } from '../rights/rights.ts'
 
 /** Statuses of goods that are back in the store. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
@@ -29,10 +30,26 @@ export async function moveByStaff(
   const { db, nowMs } = call
   if (itemStatus === 'sellable')
     return updateItem(db, item, { item_status: itemStatus, ...(await clearPurchaseLinks(call, item)) }, nowMs, by)
-  if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
+  if (CAME_BACK.has(itemStatus)) await returnItems(call, [item])
   else if (itemStatus === 'exception_hold') await revokeLeases(call, item, 'its goods are on hold')
   else await revokeTokens(call, { kind: 'item', itemId: item.item_id }, `staff made its item ${itemStatus}`)
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
+}
+
+/** Does for goods that came back to a till what `moveByStaff` does for one, with few statements. Returns them by id. */
+export async function moveBack(
+  call: Call,
+  items: readonly ProtectedItemRow[],
+  itemStatus: 'returned' | 'sellable',
+  by: MovedBy,
+): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+  const unlinked = itemStatus === 'sellable' ? await unlinkPurchases(call, items) : undefined
+  if (!unlinked) await returnItems(call, items)
+  const changes = items.map((item) => ({
+    item,
+    change: { item_status: itemStatus, ...unlinked?.get(item.item_id) },
+  }))
+  return updateStatuses(call.db, changes, call.nowMs, by)
 }
 
 /** Revokes the tokens for an item and for its unit. The rights stay as they are. */
@@ -51,27 +68,52 @@ const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
  * recall still stops it.
  */
 export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<Partial<ProtectedItemRow>> {
-  await returnItem(call, item)
-  await deleteOpenReservations(call.db, item.item_id)
-  await endStandaloneUnit(call, item.item_id, newId('ret', call.services.platform))
-  const { line } = await goodsOf(call.db, item)
-  const { lot = null, expiry = null, serial = null } = line ?? {}
-  const known = { lot: item.lot ?? lot, expiry: item.expiry ?? expiry, serial: item.serial ?? serial }
-  return { ...known, ...NO_PURCHASE }
+  return (await unlinkPurchases(call, [item])).get(item.item_id) ?? NO_PURCHASE
 }
 
-async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
-  const { db, services } = call
-  await revokeTokens(call, { kind: 'item', itemId: item.item_id }, 'its item was returned')
-  const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
-  if (!purchase || item.line_id === null || item.unit_no === null) return
-  const unit = { line_id: item.line_id, unit_no: item.unit_no }
-  const rights = await Promise.all(
-    RIGHT_CLASSES.map((rightClass) =>
-      findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
-    ),
+/** Does for many items what `clearPurchaseLinks` does for one. Returns the columns to write by item. */
+async function unlinkPurchases(
+  call: Call,
+  items: readonly ProtectedItemRow[],
+): Promise<ReadonlyMap<string, Partial<ProtectedItemRow>>> {
+  const itemIds = items.map(({ item_id: itemId }) => itemId)
+  await returnItems(call, items)
+  await deleteOpenReservations(call.db, itemIds)
+  await endStandaloneUnits(call, itemIds, newId('ret', call.services.platform))
+  const lines = await soldLines(
+    call.db,
+    items.flatMap(({ line_id: lineId }) => lineId ?? []),
   )
-  // If the unit was returned before, by a refund or by staff, nothing changes.
-  if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
-  await returnUnits(call, purchase, [unit], newId('ret', services.platform))
+  return new Map(
+    items.map((item) => {
+      const { lot = null, expiry = null, serial = null } = lines.get(item.line_id ?? '') ?? {}
+      const known = { lot: item.lot ?? lot, expiry: item.expiry ?? expiry, serial: item.serial ?? serial }
+      return [item.item_id, { ...known, ...NO_PURCHASE }]
+    }),
+  )
+}
+
+/** Ends tokens and units of items that came back. */
+async function returnItems(call: Call, items: readonly ProtectedItemRow[]): Promise<void> {
+  const { db, services } = call
+  for (const itemId of await itemsWithTokens(
+    call,
+    items.map((item) => item.item_id),
+  ))
+    await revokeTokens(call, { kind: 'item', itemId }, 'its item was returned')
+  const sold = items.filter((item) => item.purchase_id !== null && item.line_id !== null && item.unit_no !== null)
+  for (const [purchaseId, ofPurchase] of groupBy(sold, (item) => item.purchase_id ?? '')) {
+    const purchase = await findPurchase(db, ofPurchase[0]?.tenant ?? '', purchaseId)
+    if (!purchase) continue
+    const rights = await allRightsOf(db, purchaseId)
+    // If a unit was returned before, by a refund or by staff, nothing changes for it.
+    const units = ofPurchase
+      .map(({ line_id: lineId, unit_no: unitNo }) => ({ line_id: lineId ?? '', unit_no: unitNo ?? 0 }))
+      .filter(({ line_id: lineId, unit_no: unitNo }) =>
+        RIGHT_CLASSES.every(
+          (rightClass) => (rights.get(rightName({ lineId, unitNo, rightClass }))?.returned_by ?? null) === null,
+        ),
+      )
+    if (units.length > 0) await returnUnits(call, purchase, units, newId('ret', services.platform))
+  }
 }

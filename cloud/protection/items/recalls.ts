@@ -4,6 +4,7 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 
@@ -68,6 +69,18 @@ const soldLine = prepared((db, p: { lineId: string }) =>
 export async function goodsOf(db: Db, item: ProtectedItemRow): Promise<RecallableGoods> {
   const [line] = item.line_id === null ? [] : await soldLine(db, { lineId: item.line_id })
   return { storeId: item.store_id, item, line }
+}
+
+const linesByIds = preparedForMany((db, lineIds) =>
+  db.selectFrom('purchase_line').select(['line_id', 'lot', 'expiry', 'serial']).where('line_id', 'in', lineIds),
+)
+
+/** What the lines of purchases state about their goods, by line. */
+export async function soldLines(
+  db: Db,
+  lineIds: readonly string[],
+): Promise<ReadonlyMap<string, Pick<PurchaseLineRow, 'lot' | 'expiry' | 'serial'>>> {
+  return new Map((await linesByIds(db, lineIds)).map((line) => [line.line_id, line]))
 }
 
 /** Stores of a recall; null: all stores of the account, also later ones. */

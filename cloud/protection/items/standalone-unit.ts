@@ -1,8 +1,9 @@
-import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
+import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import { findRight, storeReturned, type UnitKey } from '../rights/rights.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { storeReturned, type UnitKey } from '../rights/rights.ts'
 
 /**
  * Unit of an item that was paid at another till, without a purchase in untag. The unit numbers count the sales of the
@@ -20,16 +21,24 @@ export async function standaloneUnitOf(db: Db, itemId: string): Promise<Standalo
   return { lineId: itemId, unitNo: Math.max(-1, ...ended.map((row) => row.unit_no)) + 1, purchaseId: '' }
 }
 
+const rightsOfItems = preparedForMany((db, itemIds) =>
+  db.selectFrom('unit_right').selectAll().where('line_id', 'in', itemIds),
+)
+
 /**
- * Ends the standalone unit of an item that is back on the shelf. The next sale gets a new unit. `by`: id of the return.
+ * Ends the standalone units of items that are back on the shelf. The next sale gets a new unit. `by`: id of the return.
  */
-export async function endStandaloneUnit({ db, nowMs }: Call, itemId: string, by: string): Promise<void> {
-  const unit = await standaloneUnitOf(db, itemId)
-  const stored = []
-  for (const rightClass of RIGHT_CLASSES) {
-    const key = { ...unit, rightClass }
-    const row = await findRight(db, key)
-    if (row) stored.push({ key, row })
-  }
+export async function endStandaloneUnits({ db, nowMs }: Call, itemIds: readonly string[], by: string): Promise<void> {
+  const ofItems = groupBy(await rightsOfItems(db, itemIds), (row) => row.line_id)
+  const stored = [...ofItems.values()].flatMap((rows) => {
+    const ended = rows.flatMap((row) => (row.returned_by === null ? [] : [row.unit_no]))
+    const unitNo = Math.max(-1, ...ended) + 1
+    return rows
+      .filter((row) => row.unit_no === unitNo)
+      .map((row) => ({
+        key: { lineId: row.line_id, unitNo, purchaseId: '', rightClass: row.right_class as RightClass },
+        row,
+      }))
+  })
   await storeReturned(db, stored, by, nowMs)
 }

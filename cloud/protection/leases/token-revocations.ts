@@ -7,6 +7,7 @@ import type { Call, Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { ProtectionAuthorizationRow, TokenRevocationRow } from '../../platform/persistence/tables/protection.ts'
 import { revokeAuthorization } from './leases.ts'
 
@@ -61,6 +62,22 @@ export async function revokeTokens(
       .insertInto('token_revocation')
       .values({ ...row, ...rest })
       .execute()
+}
+
+const openTokens = preparedForMany((db, itemIds, p: { afterS: number }) =>
+  db
+    .selectFrom('protection_authorization')
+    .select('item_id')
+    .distinct()
+    .where('item_id', 'in', itemIds)
+    .where('revoked_ms', 'is', null)
+    .where('exp', '>', p.afterS),
+)
+
+/** Those of these items for which there are tokens that `revokeTokens` revokes. */
+export async function itemsWithTokens({ db, nowMs }: Call, itemIds: readonly string[]): Promise<string[]> {
+  const rows = await openTokens(db, itemIds, { afterS: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
+  return rows.flatMap(({ item_id: itemId }) => itemId ?? [])
 }
 
 /** Revokes the tokens that the operations did not revoke. Several processes may run this at the same time. */

@@ -1,10 +1,11 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
-import { changedRows, type Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { changedRows, groupBy, type Db } from '../../platform/persistence/database.ts'
+import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { ProtectionExceptionRow } from '../../platform/persistence/tables/protection.ts'
-import { recordEvent, type EventScope } from './record-event.ts'
+import { recordEvent, recordEvents, type EventScope } from './record-event.ts'
 
 /**
  * Contradictions that staff must look at, one row per store, kind and subject. The cloud raises an exception for
@@ -48,33 +49,56 @@ export async function raiseException(scope: EventScope, exception: NewException)
   await recordRaised(scope, exception, row.event_id)
 }
 
-/**
- * Raises an exception and counts repetitions. A repetition opens an acknowledged exception again and records an
- * event. While the exception is open, a repetition records no event.
- */
-export async function countException(scope: EventScope, exception: NewException): Promise<void> {
-  const row = rowOf(scope, exception)
-  const stored = await scope.db
+const upsertCounted = preparedInsert((db, rows: readonly ReturnType<typeof rowOf>[]) =>
+  db
     .insertInto('protection_exception')
-    .values(row)
+    .values(rows)
     .onConflict((c) =>
       c.columns(['store_id', 'kind', 'subject']).doUpdateSet((eb) => ({
-        detail: row.detail,
-        last_ms: scope.nowMs,
-        times: eb('protection_exception.times', '+', 1),
+        detail: eb.ref('excluded.detail'),
+        last_ms: eb.ref('excluded.raised_ms'),
+        times: eb('protection_exception.times', '+', eb.ref('excluded.times')),
         event_id: eb
           .case()
           .when('protection_exception.acknowledged_ms', 'is', null)
           .then(eb.ref('protection_exception.event_id'))
-          .else(row.event_id)
+          .else(eb.ref('excluded.event_id'))
           .end(),
-        acknowledged_ms: null,
-        acknowledged_by: null,
+        acknowledged_ms: eb.lit(null),
+        acknowledged_by: eb.lit(null),
       })),
     )
-    .returning('event_id')
-    .executeTakeFirstOrThrow()
-  if (stored.event_id === row.event_id) await recordRaised(scope, exception, row.event_id)
+    .returning('event_id'),
+)
+
+/**
+ * Raises exceptions and counts repetitions, with few statements. A repetition opens an acknowledged exception again and
+ * records an event. While the exception is open, a repetition records no event.
+ */
+export async function countExceptions(scope: EventScope, exceptions: readonly NewException[]): Promise<void> {
+  // A statement may write each row once.
+  const groups = [...groupBy(exceptions, ({ storeId, kind, subject }) => `${storeId} ${kind} ${subject}`).values()]
+  const counted = groups.flatMap((group) => {
+    const last = group.at(-1)
+    return last ? [{ exception: last, row: { ...rowOf(scope, last), times: group.length } }] : []
+  })
+  const raised = new Set<string>()
+  for (const chunk of insertChunks(counted))
+    for (const { event_id: eventId } of await upsertCounted(
+      scope.db,
+      chunk.map(({ row }) => row),
+    ))
+      raised.add(eventId ?? '')
+  const events = counted.filter(({ row }) => raised.has(row.event_id))
+  await recordEvents(
+    scope,
+    events.map(({ exception, row }) => eventOf(exception, row.event_id)),
+  )
+}
+
+/** `countExceptions` for one. */
+export async function countException(scope: EventScope, exception: NewException): Promise<void> {
+  await countExceptions(scope, [exception])
 }
 
 function rowOf({ tenant, platform, nowMs }: EventScope, exception: NewException) {
@@ -94,16 +118,20 @@ function rowOf({ tenant, platform, nowMs }: EventScope, exception: NewException)
 }
 
 async function recordRaised(scope: EventScope, exception: NewException, eventId: string): Promise<void> {
-  await recordEvent(scope, {
+  await recordEvent(scope, eventOf(exception, eventId))
+}
+
+function eventOf(exception: NewException, eventId: string) {
+  return {
     eventId,
-    type: 'protection.exception.raised',
+    type: 'protection.exception.raised' as const,
     storeId: exception.storeId,
     deviceId: exception.deviceId ?? null,
     purchaseId: exception.purchaseId ?? null,
     replayProtectedNonce: exception.nonce ?? null,
     reason: exception.kind,
     detail: exception.detail,
-  })
+  }
 }
 
 /**

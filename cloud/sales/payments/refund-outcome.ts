@@ -17,7 +17,7 @@ import { countsAgainstTotal, DOUBT, isPending, unrefundedCent } from '../../shop
 import { makeRoom } from './make-room.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
-import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
+import { ITEM_UNKNOWN, itemsWith, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { rightsOfPurchase } from '../../protection/rights/rights.ts'
 import { isCoupon, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
@@ -34,6 +34,8 @@ interface Known {
   readonly units: readonly PurchaseUnitRow[]
   /** Release rights by line and number of the piece. */
   readonly rights: ReadonlyMap<string, UnitRightRow>
+  /** Finds the items of named tags. */
+  readonly itemOf: Awaited<ReturnType<typeof itemsWith>>
 }
 
 const keyOf = ({ line_id, unit_no }: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>) => `${line_id}/${unit_no}`
@@ -55,6 +57,7 @@ export async function choosePieces(
     purchase,
     units: await readUnits(db, purchase.purchase_id),
     rights: new Map(rights.map((right) => [keyOf(right), right])),
+    itemOf: await itemsWith(db, purchase.tenant, wanted),
   }
   const chosen = new Map<string, Pieces>()
   for (const [i, wish] of wanted.entries()) {
@@ -63,7 +66,7 @@ export async function choosePieces(
       throw notFound('line of this purchase', { path: `lines[${i}].itemLineId`, fix: 'fetchPurchase lists the lines' })
     if (chosen.has(line.line_id)) throw invalid(`lines[${i}]`, 'names the same line again', 'repeated')
     if (isCoupon(line)) continue
-    chosen.set(line.line_id, await piecesOfLine(call, line, gone.get(line.line_id), known, wish, `lines[${i}].`))
+    chosen.set(line.line_id, piecesOfLine(line, gone.get(line.line_id), known, wish, `lines[${i}].`))
   }
   if (chosen.size === 0) throw invalid('lines', 'names only coupons: name the goods that were returned')
   for (const deposit of lines.filter(({ deposit_of: goods }) => goods !== null)) {
@@ -76,17 +79,16 @@ export async function choosePieces(
   return [...chosen.values()].sort((a, b) => (a.itemLineId < b.itemLineId ? -1 : 1))
 }
 
-async function piecesOfLine(
-  call: Call,
+function piecesOfLine(
   line: PurchaseLineRow,
   gone: Pieces | undefined,
   known: Known,
   wish: WantedPieces,
   path: string,
-): Promise<Pieces> {
+): Pieces {
   const left = line.quantity - (gone?.quantity ?? 0)
   const free = known.units.filter((unit) => unit.line_id === line.line_id && !gone?.unitNos.includes(unit.unit_no))
-  const named = await namedUnits(call, line, free, known, wish, path)
+  const named = namedUnits(line, free, known, wish, path)
   const count = wish.quantity ?? (named.length > 0 ? named.length : left)
   if (count < named.length) throw invalid(`${path}quantity`, 'is less than the number of tags', 'too_many_items')
   if (left === 0 || count > left)
@@ -125,19 +127,18 @@ function rankOf(unit: PurchaseUnitRow, { rights }: Known): number {
  * The pieces with these tags. A tag that no piece of the purchase is bound to, on goods of this product, stands for a
  * piece of which no tag is known.
  */
-async function namedUnits(
-  { db }: Call,
+function namedUnits(
   line: PurchaseLineRow,
   free: readonly PurchaseUnitRow[],
   known: Known,
   wish: WantedPieces,
   path: string,
-): Promise<PurchaseUnitRow[]> {
+): PurchaseUnitRow[] {
   const units: PurchaseUnitRow[] = []
   const items = new Set<string>()
-  const { tenant, store_id: storeId } = known.purchase
+  const { store_id: storeId } = known.purchase
   for (const { path: where, identifiers } of tagsIn(wish, path)) {
-    const item = await findItem(db, tenant, identifiers)
+    const item = known.itemOf(identifiers)
     if (item?.store_id !== storeId) throw invalid(where, ITEM_UNKNOWN, 'item_unknown')
     if (items.has(item.item_id)) continue
     items.add(item.item_id)

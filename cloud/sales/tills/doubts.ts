@@ -1,5 +1,6 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import { countException } from '../../protection/records/exceptions.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
+import { countExceptions } from '../../protection/records/exceptions.ts'
 
 /** What is doubtful about a recorded sale: the till gets a warning, and people an exception. */
 export interface Doubt {
@@ -52,6 +53,9 @@ export function warningOf(doubt: Doubt): Warning {
 /** What needs no attention of people. */
 const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void'])
 
+/** Doubts of one code that are exceptions of their own. More are one exception about the sale. */
+const EXCEPTIONS_OF_CODE = 20
+
 /** Raises the exceptions of a sale's doubts. */
 export async function raiseDoubts(
   call: Call,
@@ -61,13 +65,17 @@ export async function raiseDoubts(
   purchaseId: string,
 ): Promise<void> {
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
-  for (const doubt of doubts)
-    if (!SILENT.has(doubt.code))
-      await countException(scope, {
-        storeId,
-        kind: doubt.code,
-        subject: doubt.subject,
-        purchaseId,
-        detail: TEXTS[doubt.code](doubt),
-      })
+  const loud = doubts.filter(({ code }) => !SILENT.has(code))
+  const exceptions = [...groupBy(loud, ({ code }) => code).entries()].flatMap(([kind, ofCode]) => {
+    const [first] = ofCode
+    if (first && ofCode.length > EXCEPTIONS_OF_CODE)
+      return [
+        { kind, subject: purchaseId, detail: `${TEXTS[kind](first)}, and ${ofCode.length - 1} more of this sale` },
+      ]
+    return ofCode.map((doubt) => ({ kind, subject: doubt.subject, detail: TEXTS[kind](doubt) }))
+  })
+  await countExceptions(
+    scope,
+    exceptions.map((exception) => ({ ...exception, storeId, purchaseId })),
+  )
 }

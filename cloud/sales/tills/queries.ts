@@ -14,9 +14,6 @@ import type {
 const byKey = prepared((db, p: { saleKey: string }) =>
   db.selectFrom('till_sale').selectAll().where('sale_key', '=', p.saleKey),
 )
-const byPurchase = prepared((db, p: { purchaseId: string }) =>
-  db.selectFrom('till_sale').selectAll().where('purchase_id', '=', p.purchaseId),
-)
 const upsert = preparedInsert((db, rows: readonly TillSaleRow[]) =>
   db
     .insertInto('till_sale')
@@ -39,10 +36,18 @@ export async function findSale(db: Db, saleKey: string): Promise<TillSaleRow | u
   return row
 }
 
-/** Finds the till's sale of a purchase. */
-export async function saleOfPurchase(db: Db, purchaseId: string): Promise<TillSaleRow | undefined> {
-  const [row] = await byPurchase(db, { purchaseId })
-  return row
+const salesOf = preparedForMany((db, purchaseIds) =>
+  db
+    .selectFrom('purchase as p')
+    .leftJoin('till_sale as s', 's.purchase_id', 'p.purchase_id')
+    .select(['p.purchase_id', 'p.completed_ms', 's.stored_ms'])
+    .where('p.purchase_id', 'in', purchaseIds),
+)
+
+/** When a till's sale was stored, or another purchase paid, by purchase. */
+export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await salesOf(db, purchaseIds)
+  return new Map(rows.map((row) => [row.purchase_id, row.stored_ms ?? row.completed_ms ?? 0]))
 }
 
 /** Writes a sale. Identity, names, sender and time of a known sale stay. */

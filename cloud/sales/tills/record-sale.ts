@@ -10,7 +10,9 @@ import {
   saleCentOf,
   saleContent,
   saleKeyOf,
+  saleTagKey,
   tagsOf,
+  type SaleTag,
   type TillSale,
 } from '../../../policy/till-sale.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
@@ -22,9 +24,9 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
-import { readItem } from '../../protection/items/item-queries.ts'
+import { readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { moveByStaff } from '../../protection/items/move-by-staff.ts'
+import { moveBack } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
 import { findCard } from '../../shop/loyalty/card-operations.ts'
@@ -191,9 +193,8 @@ async function bookSale(
   if (stop) await returnUnits(call, completed, [passUnitOf(completed)], `${stop.code}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
-  for (const item of returned.values())
-    if (item.store_id === store.store_id && isSold(item.item_status))
-      await moveByStaff(call, item, 'returned', { reason: `returned with ${about}` })
+  const back = [...returned.values()].filter((item) => item.store_id === store.store_id && isSold(item.item_status))
+  await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -307,17 +308,15 @@ async function itemsOf(
   sale: TillSale,
   { tags, returned }: SaleRows,
 ): Promise<SaleResult['items']> {
-  const known = [...tags, ...returned]
-  const items: SaleResult['items'] = []
-  for (const [i, line] of sale.lines.entries())
-    for (const tag of tagsOf(line)) {
+  const nameOf = (lineId: string, tag: SaleTag) => `${lineId} ${saleTagKey(tag)}`
+  const known = new Map([...returned, ...tags].map((each) => [nameOf(each.lineId, each.tag), each.item]))
+  const here = [...known.values()].flatMap((item) => (item?.store_id === store.store_id ? [item.item_id] : []))
+  const now = await readItems(db, here)
+  return sale.lines.flatMap((line, i) =>
+    tagsOf(line).map((tag) => {
       const lineId = lineIdOf(line, i)
-      const item = known.find(
-        (each) => each.lineId === lineId && each.tag.kind === tag.kind && each.tag.id === tag.id,
-      )?.item
-      const isHere = item?.store_id === store.store_id
-      const itemStatus = isHere ? ((await readItem(db, item.item_id)).item_status as ItemStatus) : undefined
-      items.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
-    }
-  return items
+      const itemStatus = now.get(known.get(nameOf(lineId, tag))?.item_id ?? '')?.item_status as ItemStatus | undefined
+      return { lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) }
+    }),
+  )
 }

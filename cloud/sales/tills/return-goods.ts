@@ -7,18 +7,18 @@ import {
   WAITING_RETURNS_LIMIT,
   type TillReturn,
 } from '../../../policy/till-sale.ts'
-import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
+import { isSold, mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { groupBy } from '../../platform/persistence/database.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillReturnRow } from '../../platform/persistence/tables/tills.ts'
-import { findItem, ITEM_UNKNOWN, readItem } from '../../protection/items/item-queries.ts'
+import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { moveByStaff } from '../../protection/items/move-by-staff.ts'
+import { moveBack } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { amountsOfPieces, isCoupon, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
@@ -30,7 +30,7 @@ import { insertRefund, refundableCent, returnedPieces } from '../../shop/purchas
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
-import { findReturn, findSale, saleOfPurchase, salesWithCode, saveReturns, waitingReturns } from './queries.ts'
+import { findReturn, findSale, salesWithCode, saveReturns, soldTimes, waitingReturns } from './queries.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 
 /** Goods that came back to a till (ADR till-sales). */
@@ -209,18 +209,19 @@ async function returnTags(
   request: TillReturn,
   recorded: ReturnRecorded,
 ): Promise<ReturnResult> {
-  const items: ProtectedItemRow[] = []
-  for (const { kind, id, isValid } of tagsOf(request)) {
-    const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
+  const itemOf = await itemsWith(call.db, store.tenant, [request])
+  const found = tagsOf(request).map(({ kind, id, isValid }) => {
+    const item = isValid ? itemOf({ [kind]: id }) : undefined
     if (item?.store_id !== store.store_id) throw invalid(`${kind}s`, `${id} ${ITEM_UNKNOWN}`, 'item_unknown')
-    if (!items.some((each) => each.item_id === item.item_id)) items.push(item)
-  }
+    return item
+  })
+  const items = eachOnce(found)
   const [first] = items
   const purchaseId = first?.purchase_id ?? undefined
   const isOneSale = purchaseId !== undefined && items.every((item) => item.purchase_id === purchaseId)
   const purchase = isOneSale ? await findPurchase(call.db, store.tenant, purchaseId) : undefined
   if (purchase) {
-    if (await isSoldSince(call, purchase, recorded))
+    if ((await purchasesSince(call.db, items, recorded)).size > 0)
       throw precondition('sold_since', 'the goods were sold again after this return: return their last sale')
     return returnPieces(call, store, purchase, request, recorded.storedMs)
   }
@@ -239,13 +240,17 @@ async function returnTags(
       })
   // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
   const waiting = items.filter((item) => item.item_status === 'sellable')
+  const moved = await comeBack(
+    call,
+    items.filter((item) => !waiting.includes(item)),
+    request,
+    recorded.storedMs,
+  )
   await waitForSales(call, waiting, request, recorded.storedMs)
-  for (const item of items)
-    back.items.push(
-      waiting.includes(item)
-        ? { tag: tagOf(item), itemStatus: 'sellable' as const }
-        : await comeBack(call, item, request, recorded.storedMs),
-    )
+  for (const item of items) {
+    const now = moved.get(item.item_id) ?? item
+    back.items.push({ tag: tagOf(now), itemStatus: now.item_status as ItemStatus })
+  }
   notifyGates(call, store.store_id)
   return { ...back, ...(waiting.length > 0 && { waiting: true as const }) }
 }
@@ -320,18 +325,25 @@ function joined(rows: readonly TillReturnRow[]): TillReturn {
   }
 }
 
-/** Moves an item back that no purchase of untag sold. */
+/** Moves items back that no purchase of untag sold. Returns them by id. */
 async function comeBack(
   call: Call,
-  item: ProtectedItemRow,
+  items: readonly ProtectedItemRow[],
   request: TillReturn,
   reportedMs: number,
-): Promise<ReturnResult['items'][number]> {
-  const from = item.item_status as ItemStatus
+): Promise<ReadonlyMap<string, ProtectedItemRow>> {
   const by = { reason: request.reason ?? `return ${request.returnId}`, reportedMs }
-  let moved = from === 'returned' ? item : await moveByStaff(call, item, 'returned', by)
-  if (request.resellable === true) moved = await moveByStaff(call, moved, 'sellable', by)
-  return { tag: tagOf(moved), itemStatus: moved.item_status as ItemStatus }
+  const out = items.filter((item) => item.item_status !== 'returned')
+  const moved = await moveBack(call, out, 'returned', by)
+  const back = items.map((item) => moved.get(item.item_id) ?? item)
+  return request.resellable === true
+    ? moveBack(call, back, 'sellable', by)
+    : new Map(back.map((item) => [item.item_id, item]))
+}
+
+/** The items, each once. */
+function eachOnce(items: readonly ProtectedItemRow[]): ProtectedItemRow[] {
+  return [...new Map(items.map((item) => [item.item_id, item])).values()]
 }
 
 /**
@@ -344,30 +356,33 @@ export async function keepReturned(
   request: TillReturn,
   recorded: Required<ReturnRecorded>,
 ): Promise<void> {
-  const named = [...tagsOf(request), ...(request.lines ?? []).flatMap(tagsOf)]
-  for (const { kind, id, isValid } of named) {
-    const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
-    if (item?.store_id !== store.store_id || (item.item_status !== 'paid' && item.item_status !== 'picked_up')) continue
-    const purchase = item.purchase_id === null ? undefined : await findPurchase(call.db, item.tenant, item.purchase_id)
-    if (purchase && (await isSoldSince(call, purchase, recorded))) continue
-    const reason = `return ${request.returnId}, which is not booked`
-    await moveByStaff(call, item, 'returned', { reason, reportedMs: recorded.storedMs })
-  }
+  const lists = [request, ...(request.lines ?? [])]
+  const itemOf = await itemsWith(call.db, store.tenant, lists)
+  const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
+  const sold = eachOnce(named).filter((item) => item.store_id === store.store_id && isSold(item.item_status))
+  const since = await purchasesSince(call.db, sold, recorded)
+  await moveBack(
+    call,
+    sold.filter((item) => !since.has(item.purchase_id ?? '')),
+    'returned',
+    { reason: `return ${request.returnId}, which is not booked`, reportedMs: recorded.storedMs },
+  )
   notifyGates(call, store.store_id)
 }
 
 /** Maximum difference of the clocks in a store, ms (ADR trusted-time). */
 const CLOCKS_DIFFER_MS = 60_000
 
-/** True if an agent stored the return before this sale, so it is about an earlier sale of the goods. */
-async function isSoldSince(
-  { db }: Call,
-  purchase: PurchaseRow,
+/** The purchases of these items that an agent or till sold after the return was stored, so it is about an earlier sale. */
+async function purchasesSince(
+  db: Db,
+  items: readonly ProtectedItemRow[],
   { storedMs, agentId }: ReturnRecorded,
-): Promise<boolean> {
-  if (agentId === undefined) return false
-  const soldMs = (await saleOfPurchase(db, purchase.purchase_id))?.stored_ms ?? purchase.completed_ms
-  return soldMs !== null && soldMs > storedMs + CLOCKS_DIFFER_MS
+): Promise<ReadonlySet<string>> {
+  if (agentId === undefined) return new Set()
+  const ids = items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? [])
+  const soldMs = await soldTimes(db, ids)
+  return new Set([...soldMs].filter(([, ms]) => ms > storedMs + CLOCKS_DIFFER_MS).map(([purchaseId]) => purchaseId))
 }
 
 const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
@@ -406,14 +421,14 @@ async function returnPieces(
     reason,
   })
   const returned = await returnItems(call, purchase, pieces, refund.refund_id)
-  const items: ReturnResult['items'] = []
-  for (const item of returned) {
-    const last =
-      request.resellable === true
-        ? await moveByStaff(call, await readItem(call.db, item.item_id), 'sellable', { reason, reportedMs })
-        : item
-    items.push({ tag: tagOf(last), itemStatus: last.item_status as ItemStatus })
-  }
+  const last =
+    request.resellable === true
+      ? await moveBack(call, returned, 'sellable', { reason, reportedMs })
+      : new Map(returned.map((item) => [item.item_id, item]))
+  const items = returned.flatMap(({ item_id: itemId }) => {
+    const item = last.get(itemId)
+    return item ? [{ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }] : []
+  })
   await bookRefund(call, purchase, refund)
   emitRefunded(call, refund, undefined)
   call.changed(purchase.purchase_id)
@@ -450,8 +465,9 @@ async function wantedOf(
       .filter((line) => !isCoupon(line) && line.quantity > (gone.get(line.line_id)?.quantity ?? 0))
       .map((line) => ({ itemLineId: line.line_id }))
   const wanted = new Map<string, { itemLineId: string; epcs: string[]; tagUids: string[]; tagIds: string[] }>()
+  const itemOf = await itemsWith(db, tenant, [request])
   for (const { kind, id, isValid } of tags) {
-    const item = isValid ? await findItem(db, tenant, { [kind]: id }) : undefined
+    const item = isValid ? itemOf({ [kind]: id }) : undefined
     const lineId = item?.line_id ?? ''
     if (!all.some((line) => line.line_id === lineId))
       throw invalid(`${kind}s`, `${id} is not a piece of this sale`, 'item_unknown')

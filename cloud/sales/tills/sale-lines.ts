@@ -20,7 +20,7 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
-import { newestMoves } from '../../protection/items/item-moves.ts'
+import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { factsOfItem, productsOfItems } from '../../protection/authorize/item-facts.ts'
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
@@ -77,6 +77,7 @@ export async function rowsOfSale(
     sale.lines.flatMap(({ ean }) => ean ?? []),
   )
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
+  const isChanged = await changedSince(call, store, recorded, sale.lines.flatMap(tagsOf), itemOf)
   const recallsOf = await recallsByEan(db, store.tenant)
   const valueCent = await valueOfSale(db, store, sale, itemOf)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [], valueCent }
@@ -123,7 +124,7 @@ export async function rowsOfSale(
       const code =
         whyDoubtful(store, each, isStopped) ??
         (isTwice ? 'item_already_paid' : undefined) ??
-        (item && (await isChanged(call, item, recorded)) ? 'item_changed' : undefined) ??
+        (item && isChanged(item) ? 'item_changed' : undefined) ??
         (isOtherProduct(item, row) ? 'sale_of_other_product' : undefined)
       if (code !== undefined)
         rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })
@@ -226,19 +227,28 @@ function whyDoubtful(store: StoreRow, { item }: TagOfLine, isStopped: boolean): 
 }
 
 /**
- * True if an agent sold an item before its status changed: the change is newer, and the agent did not know it. Other
- * reports of tills to agents count from the time at which an agent stored them.
+ * Tells whether an agent sold an item before its status changed: the change is newer, and the agent did not know it.
+ * Other reports of tills to agents count from the time at which an agent stored them.
  */
-async function isChanged(
+async function changedSince(
   { db, services }: Call,
-  item: ProtectedItemRow,
+  store: StoreRow,
   { agent, storedMs }: Recorded,
-): Promise<boolean> {
-  if (!agent) return false
+  tags: readonly SaleTag[],
+  itemOf: Awaited<ReturnType<typeof itemsWith>>,
+): Promise<(item: ProtectedItemRow) => boolean> {
+  if (!agent) return () => false
   const [epoch, seq] = agent.items
-  if (epoch === itemsEpoch(services) && item.item_seq <= seq) return false
-  const [last] = await newestMoves(db, item, 1)
-  return last !== undefined && (last.reported_ms ?? last.at_ms) > storedMs
+  const isKnown = (item: ProtectedItemRow) => epoch === itemsEpoch(services) && item.item_seq <= seq
+  const unknown = tags.flatMap(({ kind, id, isValid }) => {
+    const item = isValid ? itemOf({ [kind]: id }) : undefined
+    return item && !isKnown(item) ? [item.item_id] : []
+  })
+  const moves = await newestMoveOfEach(db, unknown, { storeId: store.store_id })
+  const changed = new Set(
+    moves.filter((move) => (move.reported_ms ?? move.at_ms) > storedMs).map(({ item_id: itemId }) => itemId),
+  )
+  return (item) => changed.has(item.item_id)
 }
 
 function isOtherProduct(item: ProtectedItemRow | undefined, line: PurchaseLineRow): boolean {

@@ -6,6 +6,7 @@ import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
+import { endsSoon } from '../../platform/operations/short-transaction.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -72,7 +73,7 @@ const Refused = z
 type Refused = z.infer<typeof Refused>
 const Tag = { tag: z.string(), itemStatus: z.enum(ITEM_STATUSES).optional() }
 
-/** Runs rows in transactions of a few, each row alone: a refused row does not stop the others. */
+/** Runs rows in short transactions of a few, each row alone: a refused row does not stop the others. */
 async function runEach<T, R>(
   work: StepContext,
   storeId: string,
@@ -81,11 +82,12 @@ async function runEach<T, R>(
   nameOf: (row: T) => { saleId?: string | undefined },
 ): Promise<{ recorded: number; repeated: number; results: R[]; errors: Refused }> {
   const sums = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
-  for (let first = 0; first < rows.length; first += AT_ONCE) {
+  for (let first = 0; first < rows.length;) {
     const done = await work.step(async (call) => {
+      const isOver = endsSoon(call.services.platform.clock)
       const store = await ownStore(call, storeId)
       call.changed(store.store_id)
-      const part = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
+      const part = { rows: 0, recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
       for (const [i, row] of rows.slice(first, first + AT_ONCE).entries()) {
         try {
           const { isNew, result } = await run(call, store, row)
@@ -95,6 +97,8 @@ async function runEach<T, R>(
           if (!(error instanceof Failure)) throw error
           part.errors.push({ index: first + i, ...definedFields(nameOf(row)), ...refusalOf(error) })
         }
+        part.rows++
+        if (isOver()) break
       }
       return part
     })
@@ -102,7 +106,8 @@ async function runEach<T, R>(
     sums.repeated += done.repeated
     sums.results.push(...done.results)
     sums.errors.push(...done.errors)
-    work.progress({ done: Math.min(rows.length, first + AT_ONCE), total: rows.length })
+    first += done.rows
+    work.progress({ done: first, total: rows.length })
   }
   return sums
 }

@@ -1,5 +1,6 @@
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type {
   PickupOrderItemRow,
   PickupOrderLineRow,
@@ -212,10 +213,14 @@ export async function deleteReservedItems(db: Db, orderId: string, itemIds: read
     await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
-/** Deletes the item's reservations for open orders. Completed orders keep their reservations. */
-export async function deleteOpenReservations(db: Db, itemId: string): Promise<void> {
+const deleteOpen = preparedForMany((db, itemIds) => {
   const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
-  await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
+  return db.deleteFrom('pickup_order_item').where('item_id', 'in', itemIds).where('order_id', 'in', open)
+})
+
+/** Deletes the reservations of items for open orders. Completed orders keep theirs. */
+export async function deleteOpenReservations(db: Db, itemIds: readonly string[]): Promise<void> {
+  await deleteOpen(db, itemIds)
 }
 
 /** A lot, expiry and serial that may not be sold; null matches every value. */

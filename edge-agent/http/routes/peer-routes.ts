@@ -7,7 +7,11 @@ import { fail, reply, refusedCallers } from '../fail.ts'
 import { readBody, TILL_NOTICE_LIMIT } from '../read-request.ts'
 import { HomeRequest, NoticeRequest, TillNoticeRequest } from '../request-schemas.ts'
 
-/** Adds the routes for signed requests of other agents: home requests and release notices. */
+/** Notices about sales whose bodies arrive or that are being checked: of one address, and of all. */
+const NOTICES_OF_ONE = 4
+const NOTICES_LIMIT = 64
+
+/** Adds the routes for signed requests of other agents: home requests and notices. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
   const callers = refusedCallers(agent.platform.clock, refusals)
 
@@ -40,10 +44,16 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     homeAnswers((question) => agent.home.answerTime(question)),
   )
 
+  const notices = noticeSlots()
+  app.post('/v1/till-notices', async (c, next) => {
+    // Before the body: a notice is large, and its check takes long.
+    const release = notices.take(addressOf(c) ?? '')
+    return release ? next().finally(release) : tooMany(c, 1)
+  })
   app.post('/v1/till-notices', async (c) => {
     const body = await readBody(c, TillNoticeRequest, TILL_NOTICE_LIMIT)
     if (body instanceof Response) return body
-    const result = await agent.tillNotices.receive(body.notice)
+    const result = await notices.inTurn(() => agent.tillNotices.receive(body.notice))
     if (result.kind === 'taken') return reply(c, 'announceTillSales', { success: true })
     if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
     if (result.kind === 'refused') return fail(c, 403, 'sales_refused', `the notice was rejected: ${result.why}`)
@@ -60,6 +70,33 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
       return fail(c, 403, 'release_refused', `the release notice was rejected: ${result.why}`)
     return refuse(c, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })
+}
+
+/** Slots for notices about sales. Notices are checked and stored one at a time, so that other requests come between. */
+function noticeSlots() {
+  const open = new Map<string, number>()
+  let total = 0
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    /** Takes a slot for an address. Returns a function that releases it; undefined if none is free. */
+    take(address: string): (() => void) | undefined {
+      const count = open.get(address) ?? 0
+      if (count >= NOTICES_OF_ONE || total >= NOTICES_LIMIT) return undefined
+      open.set(address, count + 1)
+      total++
+      return () => {
+        total--
+        const left = (open.get(address) ?? 1) - 1
+        if (left > 0) open.set(address, left)
+        else open.delete(address)
+      }
+    },
+    inTurn<T>(check: () => Promise<T>): Promise<T> {
+      const result = last.then(check)
+      last = result.catch(() => undefined)
+      return result
+    },
+  }
 }
 
 function tooMany(c: Context, seconds: number): Response {

@@ -104,6 +104,7 @@ class JournalRows {
   readonly #after
   readonly #delete
   readonly #afterGap
+  readonly #size
 
   constructor(db: Connection) {
     this.#db = db
@@ -120,6 +121,14 @@ class JournalRows {
     this.#afterGap = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
     )
+    this.#size = db.prepare<[number, number], { bytes: number }>(
+      'SELECT COALESCE(SUM(OCTET_LENGTH(body)), 0) AS bytes FROM journal WHERE seq > ? AND seq <= ?',
+    )
+  }
+
+  /** Bytes of the rows after `from` up to `to`. */
+  size(from: number, to: number): number {
+    return this.#size.get(from, to)?.bytes ?? 0
   }
 
   insert({ seq, hash, body }: StoredJournalRow, atMs: number): void {
@@ -212,6 +221,8 @@ export class Journal {
   #genesis: string
   #head: { seq: number; hash: string }
   #acked: number
+  /** Bytes of the rows after `from` up to `to`. */
+  #size: { from: number; to: number; bytes: number } | undefined
 
   constructor(db: Connection, metadata: Metadata, ledgerId: string, generation: number) {
     this.#rows = new JournalRows(db)
@@ -235,6 +246,7 @@ export class Journal {
   reload(): void {
     this.#head = this.#readHead()
     this.#acked = this.#readAcked()
+    if (this.#size && this.#size.to > this.#head.seq) this.#size = undefined
   }
 
   get head(): { seq: number; hash: string } {
@@ -253,6 +265,18 @@ export class Journal {
 
   get waiting(): number {
     return this.#head.seq - this.#acked
+  }
+
+  /** Bytes of the rows that wait. Reads only rows that came or were acknowledged since the last call. */
+  get waitingBytes(): number {
+    const [from, to] = [this.#acked, this.#head.seq]
+    const known = this.#size
+    const bytes =
+      known && known.from <= from && from <= known.to && known.to <= to
+        ? known.bytes - this.#rows.size(known.from, from) + this.#rows.size(known.to, to)
+        : this.#rows.size(from, to)
+    this.#size = { from, to, bytes }
+    return bytes
   }
 
   /**
@@ -286,6 +310,7 @@ export class Journal {
   /** Starts a new generation: unacknowledged rows get new numbers and hashes. Call it inside a transaction. */
   restart(generation: number): void {
     const [rows, before] = [this.#rows.after(this.#acked, -1), this.#acked]
+    this.#size = undefined
     this.#rows.clear()
     this.#genesis = genesisHash(this.#ledgerId, generation)
     this.#head = { seq: 0, hash: this.#genesis }
@@ -320,6 +345,8 @@ export class Journal {
   /** Deletes acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void {
     this.#storeAcked()
+    // The number of bytes continues from the last acknowledged row.
+    if (this.#size) void this.waitingBytes
     // The last acknowledged row stays, because the next batch contains its hash.
     this.#rows.delete(this.#acked, beforeMs)
   }

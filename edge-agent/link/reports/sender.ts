@@ -155,7 +155,10 @@ export class Sender {
   #onAcknowledged(before: number): void {
     const { outbox, onChange } = this.#parts
     this.#cancelTimer()
-    this.#published = this.#published.filter((to) => to > outbox.acked)
+    // If the cloud stored the first rows of a batch, it refuses the later batches, so all are sent again.
+    const [first] = this.#published
+    const isPart = first !== undefined && outbox.acked > before && outbox.acked < first
+    this.#published = isPart ? [] : this.#published.filter((to) => to > outbox.acked)
     if (this.#published.length > 0) this.#watch()
     onChange()
     this.#waiters.checkAll()

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
+import { WAITING_BYTES_LIMIT } from '../../../edge-agent/decisions/till-sales.ts'
 import type { TillRight } from '../../../edge-agent/ledger/pairings.ts'
 import type { Json } from '../../support/cloud.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
@@ -247,6 +248,16 @@ describe('a till at an agent', () => {
     await post('/v1/sales', sent)
     const [key = ''] = store.agent.items.keysOf('epc', '3034257BF7194E4000001A85')
     expect(store.agent.ledger.till.tag(key)).toMatchObject({ status: 'sellable', rank: 2 })
+  })
+
+  it('takes no sales while too many bytes wait for the cloud', async () => {
+    await open()
+    const { journal } = store.agent.ledger
+    Object.defineProperty(journal, 'waitingBytes', { get: () => WAITING_BYTES_LIMIT, configurable: true })
+    const sent = sale([], { lines: [{ name: 'Jacke', quantity: 1, priceUnit: 100, vat: 19 }] })
+    expect(await post('/v1/sales', sent)).toMatchObject({ status: 503, body: { code: 'sale_queue_full' } })
+    Reflect.deleteProperty(journal, 'waitingBytes')
+    expect((await post('/v1/sales', sent)).status).toBe(200)
   })
 
   it('takes 2,000 tags in a return', async () => {

@@ -571,6 +571,31 @@ describe('the ledger', () => {
     expect(ledger.journal.waiting).toBe(0)
   })
 
+  it('counts the bytes of rows that wait, also after a restart', async () => {
+    const sizeOf = (from: number) =>
+      ledger.journal.unsent(100, from).rows.reduce((sum, { body }) => sum + Buffer.byteLength(JSON.stringify(body)), 0)
+    const isCounted = () => expect(ledger.journal.waitingBytes).toBe(sizeOf(ledger.journal.acked))
+    isCounted()
+    for (const text of ['ä', '€'.repeat(20_000), 'x']) {
+      await ledger.record({ atMs: NOW, event: alarm({ detail: text.slice(0, 300) }) })
+      isCounted()
+    }
+    const [, second] = ledger.journal.unsent(10).rows
+    ledger.commits.now(() => ledger.journal.acknowledge(2, second?.hash ?? ''))
+    ledger.journal.prune(NOW + 86_400_000)
+    isCounted()
+    await ledger.record({ atMs: NOW })
+    await expect(
+      ledger.commits.durably(() => {
+        ledger.journal.append({ atMs: NOW })
+        throw new Error('undone')
+      }),
+    ).rejects.toThrow()
+    isCounted()
+    reopen()
+    isCounted()
+  })
+
   const alarm = (change: object = {}) =>
     ({
       type: 'protection.exception.raised',

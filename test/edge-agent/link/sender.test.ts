@@ -94,6 +94,14 @@ describe('rows in the outbox', () => {
     expect(sent.at(-1)).toBe('531-540')
   })
 
+  it('are sent again at once if the cloud stored a part of a batch', () => {
+    const { sent, sending } = open(250)
+    sending.kick()
+    expect(sent).toEqual(['1-100', '101-200'])
+    sending.onAck('30')
+    expect(sent.slice(2)).toEqual(['31-130', '131-230'])
+  })
+
   it('are sent again over HTTP from the first unacknowledged row, although later ones are under way', async () => {
     const { timers, ring, sent, reported, rows, state, sending } = open(250)
     sending.kick()

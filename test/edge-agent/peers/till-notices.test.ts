@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { expect, it } from 'vitest'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
@@ -276,4 +277,32 @@ it('is refused from a stranger, and from an agent that the policy does not name'
   expect(await send(signDocument(DOCUMENT_KINDS.tillNotice, claims, unnamed))).toBe('sales_refused')
   expect((await post(s.home, 'sales', sale(epc))).code).toBe('sales_not_allowed')
   expect(statusAt(s.other, epc)).toBe('sellable')
+})
+
+it('are checked a few at a time: an address with four on their way gets 429 before the next body', async () => {
+  await openTills(0)
+  const body = JSON.stringify({ notice: 'x'.repeat(60_000) })
+  const send = async () => {
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`http://127.0.0.1:${s.home.port}/v1/till-notices`, { method: 'POST', headers, body })
+    await answer.text()
+    return answer.status
+  }
+  const unfinished = Array.from({ length: 4 }, () => {
+    const headers = { 'content-type': 'application/json', 'content-length': body.length }
+    const sent = request({ port: s.home.port, path: '/v1/till-notices', method: 'POST', headers })
+    sent.on('error', () => undefined)
+    sent.write(body.slice(0, 100))
+    return sent
+  })
+  await until('too many', async () => (await send()) === 429)
+  const [first, ...others] = unfinished
+  first?.end(body.slice(100))
+  await until('a free place', async () => (await send()) === 403)
+  // A client that goes away leaves its place, too.
+  for (const other of others) other.destroy()
+  await until('free places', async () => {
+    const statuses = await Promise.all([send(), send(), send(), send()])
+    return statuses.every((status) => status === 403 || status === 429) && statuses.includes(403)
+  })
 })

@@ -4,6 +4,7 @@ import { JournalBody, type TillEvidence } from '../../../../policy/journal.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
+import { endsSoon } from '../../../platform/operations/short-transaction.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import {
   applyAlarmHandled,
@@ -191,8 +192,8 @@ async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string)
 
 /**
  * The cloud applies a row completely or not at all, and a failing row does not affect others. The cloud first applies
- * all rows of a batch in one savepoint, apart from reports of tills, so that the cloud reads and writes shared facts only once. If a row fails, the
- * cloud rolls back and applies each row in its own savepoint.
+ * all rows of a batch in one savepoint, so that it reads and writes shared facts only once. If a row fails, the cloud
+ * rolls back and applies each row in its own savepoint. Each report of a till has a savepoint of its own.
  */
 export type IngestCall = Call
 
@@ -200,12 +201,17 @@ export type IngestCall = Call
 const TILL_KINDS: ReadonlySet<string | undefined> = new Set<TillEvidence['kind']>(['sale', 'sale_void', 'sale_return'])
 const isOfTill = ({ evidence }: JournalBody) => TILL_KINDS.has(evidence?.kind)
 
-/** Applies rows in order. Returns for each row whether it was applied. */
+/**
+ * Applies rows in order. Returns for each row whether it was applied, and leaves out rows that need another transaction,
+ * because reports of tills took long.
+ */
 export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+  const isOver = endsSoon(call.services.platform.clock)
   const applied: boolean[] = []
-  for (let from = 0; from < bodies.length; from = applied.length) {
-    const to = bodies.findIndex((body, n) => n > from && isOfTill(body) !== isOfTill(bodies[from] ?? body))
-    applied.push(...(await applyTogether(call, agent, bodies.slice(from, to < 0 ? bodies.length : to))))
+  for (let from = 0; from < bodies.length && (from === 0 || !isOver()); from = applied.length) {
+    const next = bodies.findIndex((body, n) => n >= from && isOfTill(body))
+    const to = next < 0 ? bodies.length : Math.max(next, from + 1)
+    applied.push(...(await applyTogether(call, agent, bodies.slice(from, to))))
   }
   return applied
 }

@@ -29,7 +29,7 @@ import { ownStore } from '../../../platform/stores/own-store.ts'
 
 /**
  * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and
- * signs an acknowledgement.
+ * signs an acknowledgement of the rows that it stored: of a batch with much work, the first ones.
  *
  * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise
  * P3).
@@ -48,14 +48,16 @@ async function ingestBatch(
   const texts = await checkChain(call, agent, claims)
 
   const isNew = ({ seq }: UncheckedRow) => seq > agent.last_seq
-  const fresh = claims.events.flatMap((row, i) =>
+  const unknown = claims.events.flatMap((row, i) =>
     isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : [],
   )
   const applied = await applyRows(
     call,
     agent,
-    fresh.map(({ body }) => body),
+    unknown.map(({ body }) => body),
   )
+  // The agent sends rows again that are not acknowledged.
+  const fresh = unknown.slice(0, applied.length)
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   for (const { row, body, fault } of fresh) {
     if (fault !== undefined)
@@ -81,7 +83,7 @@ async function ingestBatch(
   await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash })
   return {
     accepted: fresh.length,
-    duplicates: claims.events.length - fresh.length,
+    duplicates: claims.events.length - unknown.length,
     ack: await acknowledge(call, { ...agent, ...head }),
   }
 }

@@ -3,6 +3,7 @@ import { newId } from '../../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../../platform/foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../../../platform/operations/send-loop.ts'
 import { processEach } from '../../../platform/operations/process-each.ts'
+import { endsSoon } from '../../../platform/operations/short-transaction.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import { performTask } from '../../../platform/operations/perform.ts'
 import type { Database, Db } from '../../../platform/persistence/database.ts'
@@ -18,7 +19,7 @@ const RETRY_FOR_MS = 30 * 86_400_000
 /** Rows per transaction. */
 const PAGE = 500
 /** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
-const PAGES_LIMIT = 20
+const PAGES_LIMIT = 100
 /** SQL literal, because SQLite would not use the partial index with a parameter. */
 const IS_UNAPPLIED = sql<boolean>`applied = 0`
 /** Time between rounds, ms. */
@@ -128,7 +129,11 @@ async function retryPage(call: IngestCall, agentId: string, after: RetryProgress
   if (!agent) return { ...after, isAll: true }
   let { generation, seq, applied, isAgentDone } = after
   const rows = await unappliedRows(db, agentId, nowMs - RETRY_FOR_MS, after)
+  const isOver = endsSoon(call.services.platform.clock)
+  let read = 0
   for (const row of rows) {
+    if (read > 0 && isOver()) break
+    read++
     ;({ generation, seq } = row)
     const { body, fault } = readRow(JSON.parse(row.body))
     // The exception of an unreadable row has the agent's id as its key.
@@ -146,7 +151,7 @@ async function retryPage(call: IngestCall, agentId: string, after: RetryProgress
       .execute()
     if (subject !== agentId) await withdraw(call, agent, subject)
   }
-  const isAll = rows.length < PAGE
+  const isAll = rows.length < PAGE && read === rows.length
   if (isAll && isAgentDone && applied > 0) await withdraw(call, agent, agentId)
   return { generation, seq, applied, isAgentDone, isAll }
 }

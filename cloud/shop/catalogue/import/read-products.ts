@@ -52,7 +52,7 @@ function asText(cell: Cell): string | null {
  */
 export function asPrice(cell: Cell): unknown {
   if (typeof cell !== 'string') return cell
-  const written = cell.replace(/^(?:€|EUR)\s*|\s*(?:€|EUR)$/gi, '')
+  const written = cell.replace(/^(?:€|EUR)|(?:€|EUR)$/gi, '').trim()
   if (/^-?\d+(?:[.,]\d+)?$/.test(written)) return Number(written.replace(',', '.'))
   if (/^-?\d{1,3}(?:\.\d{3})+,\d{1,2}$/.test(written)) return Number(written.replaceAll('.', '').replace(',', '.'))
   if (/^-?\d{1,3}(?:,\d{3})+\.\d{1,2}$/.test(written)) return Number(written.replaceAll(',', ''))
@@ -61,7 +61,7 @@ export function asPrice(cell: Cell): unknown {
 
 /** Accepts 7 and 19, `7%`, `7,0`, and 0.07, which spreadsheets store for 7 %, each with the error of binary fractions. */
 export function asVat(cell: Cell): unknown {
-  const written = typeof cell === 'string' ? cell.replace(/\s*%$/, '').replace(',', '.') : cell
+  const written = typeof cell === 'string' ? cell.replace(/%$/, '').trim().replace(',', '.') : cell
   const number = typeof written === 'string' && /^\d+(?:\.\d+)?$/.test(written) ? Number(written) : written
   if (typeof number !== 'number') return number
   const rate = Math.round(number * 1e9) / 1e9
