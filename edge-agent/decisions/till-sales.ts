@@ -26,11 +26,11 @@ import {
 } from '../../policy/till-sale.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { isSold } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
+import { GIVES_NO_RIGHTS, mayComeBack, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
 export const WAITING_LIMIT = 300_000
@@ -38,14 +38,6 @@ export const WAITING_LIMIT = 300_000
 export const WAITING_BYTES_LIMIT = 2_000_000_000
 /** Expiry of a denial, s: a receipt is valid for a day. */
 const DENIED_SECONDS = 25 * 3_600
-
-/** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
-export interface Warning {
-  code: string
-  message: string
-  lineId?: string
-  tag?: string
-}
 
 export interface SaleAnswer {
   saleId: string
@@ -466,9 +458,6 @@ export class TillSales {
   }
 }
 
-/** Warnings about sales whose receipts and codes release nothing. */
-const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
-
 /** Tags of a till's report that take as long as a claim, and the characters of so many in the ledger. */
 const TAGS_PER_SIZE = 50
 const CHARACTERS_PER_SIZE = 1_500
@@ -483,35 +472,4 @@ const isPaidState = (state: TillSale['state']) => state === 'paid' || state === 
 /** True if a return names some of the goods of its sale, and not all. */
 function namesGoods({ lines, ...named }: TillReturn): boolean {
   return lines !== undefined || tagsOf(named).length > 0
-}
-
-/** Goods that this agent does not know were perhaps sold by another. */
-function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
-  return item === undefined || isSold(item.status)
-}
-
-function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
-  return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
-}
-
-/** Only staff end a hold. */
-function whyHeld(
-  { id }: SaleTag,
-  item: { status: ItemStatus } | undefined,
-): Pick<Warning, 'code' | 'message'> | undefined {
-  return item?.status === 'exception_hold'
-    ? { code: 'sale_of_held_item', message: `the tag ${id} is exception_hold: keep the goods here` }
-    : undefined
-}
-
-function whyDoubtful(
-  tag: SaleTag,
-  item: { status: ItemStatus; recalled?: true | undefined } | undefined,
-): Pick<Warning, 'code' | 'message'> | undefined {
-  if (!item) return { code: 'sale_tag_unknown', message: `this agent does not know the tag ${tag.id}` }
-  if (item.recalled) return { code: 'sale_of_held_item', message: `the tag ${tag.id} is recalled: keep the goods here` }
-  if (item.status === 'paid' || item.status === 'picked_up') return soldBefore(tag)
-  if (item.status !== 'sellable')
-    return { code: 'sale_of_held_item', message: `the tag ${tag.id} is ${item.status}: keep the goods here` }
-  return undefined
 }

@@ -23,7 +23,11 @@ import { openStore, type TestStore } from '../../support/store.ts'
 const ADVICE = {
   scanAgain: [/Scan it again|scan again/, /scannen/, /again|Wait/],
   signIn: [/[Ss]taff|sign in/i, /Personal|anmelden/i, /operator|staff/i],
-  otherDevice: [/another device|till|self-detacher/, /anderen? Gerät|anderes Gerät|Kasse|Selbstablöser/, /another device|`\w+Device`|workflow/],
+  otherDevice: [
+    /another device|till|self-detacher/,
+    /anderen? Gerät|anderes Gerät|Kasse|Selbstablöser/,
+    /another device|`\w+Device`|workflow/,
+  ],
   otherLocker: [/right locker/, /richtigen Fach/, /right locker/],
   readTag: [/to the reader/, /an den Leser/, /Hold the goods/],
   showReceipt: [/receipt/, /Beleg/, /receipt/],

@@ -1,0 +1,47 @@
+import { isSold } from '../../policy/item-status.ts'
+import type { SaleTag } from '../../policy/till-sale.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+
+/** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
+export interface Warning {
+  code: string
+  message: string
+  lineId?: string
+  tag?: string
+}
+
+/** Warnings about sales whose receipts and codes release nothing. */
+export const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
+
+/** True for goods that were sold. Those that this agent does not know were perhaps sold by another. */
+export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
+  return item === undefined || isSold(item.status)
+}
+
+/** A tag that was sold before. */
+export function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
+  return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
+}
+
+/** Why goods must not come back at a till: only staff end a hold. */
+export function whyHeld(
+  { id }: SaleTag,
+  item: { status: ItemStatus } | undefined,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  return item?.status === 'exception_hold'
+    ? { code: 'sale_of_held_item', message: `the tag ${id} is exception_hold: keep the goods here` }
+    : undefined
+}
+
+/** Why a sale leaves a tag as it is; undefined if it makes the tag paid. */
+export function whyDoubtful(
+  tag: SaleTag,
+  item: { status: ItemStatus; recalled?: true | undefined } | undefined,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  if (!item) return { code: 'sale_tag_unknown', message: `this agent does not know the tag ${tag.id}` }
+  if (item.recalled) return { code: 'sale_of_held_item', message: `the tag ${tag.id} is recalled: keep the goods here` }
+  if (item.status === 'paid' || item.status === 'picked_up') return soldBefore(tag)
+  if (item.status !== 'sellable')
+    return { code: 'sale_of_held_item', message: `the tag ${tag.id} is ${item.status}: keep the goods here` }
+  return undefined
+}
