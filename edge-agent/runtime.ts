@@ -3,6 +3,7 @@ import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { Authorizer, type AuthorizeParts } from './decisions/authorize.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
+import { saleOfCode } from './decisions/sale-codes.ts'
 import { receiptOfPurchase, verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
@@ -308,6 +309,7 @@ export class Agent {
         return answer
       },
       receiptOfPurchase: (named) => receiptOfPurchase(this.link, named),
+      saleOfCode: (code) => saleOfCode({ ...this.#base, link: this.link }, code),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),
       onCrowded: () => this.#changed(),

@@ -25,6 +25,11 @@ export function mayItemMove(from: ItemStatus, to: ItemStatus): boolean {
   return MOVES[from].includes(to)
 }
 
+/** True for goods that were sold, and may come back at a till. Goods that are on hold for staff may not. */
+export function isSold(status: ItemStatus | string | undefined): boolean {
+  return status === 'paid' || status === 'picked_up'
+}
+
 /** Statuses that an item may be registered with. */
 export const FIRST_ITEM_STATUSES = [
   'sellable',

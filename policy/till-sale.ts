@@ -99,6 +99,8 @@ export const SaleLine = z
   })
 export type SaleLine = z.output<typeof SaleLine>
 
+const RECEIPT_CODE = /^[\x21-\x7e]{8,128}$/
+
 const STATES = ['open', 'paid', 'void'] as const
 export type SaleState = (typeof STATES)[number]
 
@@ -115,7 +117,7 @@ export const SaleFields = {
     .describe('Time at the till, for people. Deadlines count from recording.'),
   totalCent: z.int().min(-PRICE_LIMIT).max(PRICE_LIMIT).optional().describe('Total that the till took.'),
   receiptCodes: z
-    .array(z.string().regex(/^[\x21-\x7e]{8,128}$/, 'must be 8 to 128 printable ASCII characters without spaces'))
+    .array(z.string().regex(RECEIPT_CODE, 'must be 8 to 128 printable ASCII characters without spaces'))
     .max(4)
     .optional()
     .describe('Codes that the till prints on the receipt.'),
@@ -220,6 +222,11 @@ export function saleKeyOf(storeId: string, sale: SaleName): string {
   return Buffer.from(saleIdentity(storeId, sale)).toString('hex')
 }
 
+/** True if a scanned text can be one of `receiptCodes`. */
+export function looksLikeReceiptCode(text: string): boolean {
+  return RECEIPT_CODE.test(text)
+}
+
 /** Hash of a receipt code in its store, 16 bytes in hex. Agents and cloud store no codes. */
 export function receiptCodeHash(storeId: string, code: string): string {
   return hash('sha256', JSON.stringify(['untag/receipt-code/1', storeId, code]), 'hex').slice(0, 32)
@@ -291,6 +298,19 @@ export function cancelledTags({ lines }: Pick<TillSale, 'lines'>): Set<string> {
 export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): number {
   const cent = (Math.round(quantity * 1_000) * priceUnit) / 1_000
   return Math.sign(cent) * Math.round(Math.abs(cent))
+}
+
+/**
+ * Value of a sale for the limits of its till, cents: of each line that sells goods, the till's price or that of its
+ * tagged goods, whichever is higher. A till states its own prices.
+ */
+export function saleValueOf({ lines }: Pick<TillSale, 'lines'>, priceOf: (tag: SaleTag) => number | undefined): number {
+  return lines
+    .filter(({ quantity }) => quantity > 0)
+    .reduce((sum, line) => {
+      const tagged = tagsOf(line).reduce((cents, tag) => cents + (priceOf(tag) ?? 0), 0)
+      return sum + Math.max(0, lineCentOf(line), tagged)
+    }, 0)
 }
 
 /** Total of a sale by its lines, cents. */

@@ -89,11 +89,13 @@ export async function runCredential({ data, renew, json }: Values<typeof EDGE_CR
 }
 
 /** Creates a credential for one named program. The ledger stores only its hash. */
-export async function runPair({ data, name, may, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+export async function runPair({ data, name, may, till, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
   const rights = rightsIn(may)
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)
-  withPairings(data, (pairings) => pairings.addProgram(hashSecret(credential), name, platform.clock.wall(), rights))
+  withPairings(data, (pairings) =>
+    pairings.addProgram(hashSecret(credential), name, platform.clock.wall(), rights, till),
+  )
   print(json, 'credential', credential)
 }
 
@@ -159,10 +161,18 @@ function print(json: boolean, name: string, value: string): void {
   process.stdout.write(json ? `${JSON.stringify({ [name]: value })}\n` : `${value}\n`)
 }
 
-function toPairing({ id, kind, name, pairedMs, usedMs, rights }: Pairing) {
+function toPairing({ id, kind, name, pairedMs, usedMs, rights, tillId }: Pairing) {
   const lastUsedAt = usedMs === null ? {} : { lastUsedAt: new Date(usedMs).toISOString() }
   const may = rights.length > 0 ? { may: rights } : {}
-  return { id, kind, name, pairedAt: new Date(pairedMs).toISOString(), ...may, ...lastUsedAt }
+  return {
+    id,
+    kind,
+    name,
+    pairedAt: new Date(pairedMs).toISOString(),
+    ...may,
+    ...(tillId !== undefined && { tillId }),
+    ...lastUsedAt,
+  }
 }
 
 function dayOf(ms: number): string {

@@ -39,7 +39,7 @@ import { fetchActiveOffers, fetchOffer } from '../shop/offers/read-operations.ts
 import { fetchERPRecords, pushToERP, pushToPOS } from '../sales/integrations/push-operations.ts'
 import { syncERP, syncPOS } from '../sales/integrations/sync-operations.ts'
 import { configurePSP } from '../sales/payments/configure-psp.ts'
-import { recordReturns, recordSales, revokeTill, voidSale } from '../sales/tills/sale-operations.ts'
+import { getReceiptFromCode, recordReturns, recordSales, revokeTill, voidSale } from '../sales/tills/sale-operations.ts'
 import { processPayment } from '../sales/payments/process-payment.ts'
 import { refundPayment } from '../sales/payments/refund-payment.ts'
 import {
@@ -303,6 +303,7 @@ export const OPERATIONS = {
   recordReturns,
   voidSale,
   revokeTill,
+  getReceiptFromCode,
   syncPOS,
   pushToPOS,
   syncERP,

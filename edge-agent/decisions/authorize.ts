@@ -52,14 +52,14 @@ interface Judged {
  *   token of this ledger ─▶ by-token.ts
  *   online ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
- *   offline, receipt ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
+ *   offline, receipt; sale of a code ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
  *   offline, anything else ─▶ by-item.ts
  *
  * Chooses the source of the verdict: of the lines above, the first that applies. A verdict uses up no right.
  */
 async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged> {
   const { ledger, clock, link, items, tokenVoider } = parts
-  const { token, receipt, pickupCode } = context.request
+  const { token, receipt, sale, pickupCode } = context.request
   const opened = token === undefined ? undefined : await openWithNewestKeys(parts, link, context, token)
   if (opened && !isOnlyForCloud(opened, context)) {
     // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
@@ -68,15 +68,17 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
     const verdict = isUntrusted ? NEEDS_STAFF : judgeByToken(parts, context, opened, false)
     return { verdict, offline: !link.isOnline }
   }
-  const online = link.isOnline ? await judgeByCloud(parts, link, context) : undefined
+  // The cloud does not know the sale yet.
+  const online = link.isOnline && !sale ? await judgeByCloud(parts, link, context) : undefined
   if (online) {
     if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
     return { verdict: online, offline: false }
   }
   if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
     return { verdict: NEEDS_STAFF, offline: true }
-  if (receipt === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
-  const verdict = await judgeByReceipt(parts, context, receipt)
+  const presented = sale ?? receipt
+  if (presented === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
+  const verdict = await judgeByReceipt(parts, context, presented)
   return { verdict: verdict.granted ? verdict : openByStaff(parts, items, context, verdict), offline: true }
 }
 

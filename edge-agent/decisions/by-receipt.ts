@@ -16,6 +16,7 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
+import type { KnownSale } from './sale-codes.ts'
 import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
 import type { RightsRequest } from '../peers/home-requester.ts'
@@ -48,6 +49,14 @@ export function readReceipt(
   return opened
 }
 
+/** The claims of a sale whose receipt is not signed: its goods are unknown here. Their tags count as paid by themselves. */
+function claimsOfSale({ sale, exp, riskClass }: KnownSale, storeId: string): ReceiptClaims {
+  return { storeId, exp, cti: Buffer.from(sale, 'hex'), units: 0, riskClass, policyVersion: 0 }
+}
+
+/** A receipt, or the sale of a code. */
+type JudgedReceipt = { ok: true; claims: ReceiptClaims } | Extract<OpenedReceipt, { ok: false }>
+
 /** What the rules about a receipt need. */
 type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
@@ -55,13 +64,12 @@ type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
  * Judges a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
+function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext, opened: JudgedReceipt): Verdict {
   const { trust, clock, ledger } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
   const rights = rightClassOf(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
-  const opened = readReceipt(trust, scanned, device.storeId, validationTime(clock))
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const stage = trust.stage()
   const covered = opened.ok && rights !== null ? coveredUnits(opened.claims, request.identifiers) : undefined
@@ -133,7 +141,7 @@ export function usesPass({ action, identifiers }: Pick<AuthorizeRequest, 'action
 }
 
 /** Facts about the receipt itself. */
-function receiptFacts(opened: OpenedReceipt, isDenied: boolean): Pick<DecisionFacts, 'isOtherStores' | 'token'> {
+function receiptFacts(opened: JudgedReceipt, isDenied: boolean): Pick<DecisionFacts, 'isOtherStores' | 'token'> {
   if (opened.ok) return { token: isDenied ? 'token_revoked' : undefined }
   return opened.fault === 'wrong_audience' ? { isOtherStores: true } : { token: denyReasonOf(opened.fault) }
 }
@@ -261,7 +269,7 @@ function staffReasonOf({ entries, riskClass }: ReceiptClaims, isPass: boolean): 
  * covered units are used. The item is null if receipts do not authorize this action.
  */
 function factsWithoutUnit(
-  opened: OpenedReceipt,
+  opened: JudgedReceipt,
   covered: readonly number[] | undefined,
   identifiers: ItemIdentifiers,
   goods: KnownGoods,
@@ -296,9 +304,14 @@ export interface ReceiptJudgeParts extends ReceiptParts {
 export async function judgeByReceipt(
   parts: ReceiptJudgeParts,
   context: RequestContext,
-  receipt: string,
+  presented: string | KnownSale,
 ): Promise<Verdict> {
-  const { home } = parts
+  const { home, trust, clock } = parts
+  const { storeId } = context.device
+  const receipt =
+    typeof presented === 'string'
+      ? readReceipt(trust, presented, storeId, validationTime(clock))
+      : { ok: true as const, claims: claimsOfSale(presented, storeId) }
   // During the home request the cloud may have reported that this ledger is untrusted.
   const alone = () => (distrustReason(parts) ? NEEDS_STAFF : judgeAlone(parts, roleOf(parts), context, receipt))
   if (!home.isElsewhere) return alone()

@@ -1,4 +1,5 @@
 import { assert } from '../../policy/assert.ts'
+import type { KnownSale } from './sale-codes.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import {
@@ -20,6 +21,8 @@ export interface AuthorizeRequest {
   token?: string | undefined
   /** A receipt token, or the whole text that was scanned. */
   receipt?: string | undefined
+  /** Sale of a till that a printed code names, if the cloud has not signed its receipt yet, or cannot be reached. */
+  sale?: KnownSale | undefined
   /** Pick-up code of an order, which opens its locker. Only the cloud can decide about it. */
   pickupCode?: string | undefined
   identifiers: ItemIdentifiers

@@ -5,6 +5,7 @@ import {
   lineIdOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
+  receiptCodeHash,
   returnContent,
   returnKeyOf,
   SALE_AGE_MS,
@@ -13,13 +14,16 @@ import {
   saleContent,
   saleKeyOf,
   saleTagKey,
+  saleValueOf,
   tagsOf,
   type SaleName,
   type SaleTag,
   type TillReturn,
   type TillSale,
 } from '../../policy/till-sale.ts'
-import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
+import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { isSold } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -159,8 +163,17 @@ export class TillSales {
       )
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
     const isVoid = state === 'void' || known?.state === 'void'
-    const isSold = state !== 'open' && !isVoid
-    const { answer, keys, returned } = this.#assess(sale, isSold, nowMs)
+    const isPaidNow = state !== 'open' && !isVoid
+    // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
+    const isElsewhere = isPaidNow && till.tag(`S${saleKey}`) !== undefined
+    const { answer, keys, returned } = this.#assess(sale, isPaidNow && !isElsewhere, nowMs)
+    if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
+    if (isVoid && isPaidState(state))
+      answer.warnings.push({
+        code: 'sale_is_void',
+        message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
+      })
+    if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
     for (const key of keys.flat()) till.saveTag(key, 'paid', nowMs, seq)
     till.saveSale({
@@ -171,13 +184,25 @@ export class TillSales {
       content,
       tags: JSON.stringify(keys),
       answer: JSON.stringify(answer),
-      valueCent: Math.max(0, saleCentOf(sale)),
+      valueCent: this.#valueOf(sale),
       hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,
       seq,
     })
-    if (isSold) this.#applyWaitingReturns(saleKey, nowMs, seq)
+    if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
+    const givesRights =
+      isPaidNow && answer.warnings.every(({ code }) => code !== 'sale_too_old' && code !== 'sale_over_limit')
+    if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
+  }
+
+  /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
+  #saveCodes(sale: TillSale, saleKey: string, nowMs: number): void {
+    const { ledger, storeId } = this.#parts
+    const exp = Math.floor(nowMs / 1_000) + RECEIPT_LIFE
+    const riskClass = riskClassOf(Math.max(0, saleCentOf(sale)))
+    for (const code of new Set(sale.receiptCodes))
+      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), sale: saleKey, exp, riskClass })
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {
@@ -221,8 +246,11 @@ export class TillSales {
         // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
         const taken = keys.find((names) => names.some((name) => own.includes(name)))
         const isTwice = taken !== undefined && lineOfKeys.get(taken) !== i
-        const fault =
-          isReturned || isCancelled ? undefined : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
+        const fault = isCancelled
+          ? undefined
+          : isReturned
+            ? whyHeld(tag, item)
+            : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const becomesPaid =
           isSold && !isOver && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
@@ -241,8 +269,15 @@ export class TillSales {
   #isOverLimit(sale: TillSale, nowMs: number): boolean {
     const limits = this.#parts.policy()?.tillSales
     const sold = this.#parts.ledger.till.soldIn(sale.tillId ?? '', hourOfSale(sale, nowMs))
-    const valueCent = sold.valueCent + Math.max(0, saleCentOf(sale))
+    const valueCent = sold.valueCent + this.#valueOf(sale)
     return !limits || sold.sales + 1 > limits.salesPerHour || valueCent > limits.valuePerHour * 100
+  }
+
+  /** Value of a sale for the limits: of each line, the till's price or that of its tagged goods, whichever is higher. */
+  #valueOf(sale: TillSale): number {
+    return saleValueOf(sale, ({ kind, id, isValid }) =>
+      isValid ? this.#parts.items.find(kind, id)?.priceCent : undefined,
+    )
   }
 
   #void(name: SaleName, reason: string | undefined, nowMs: number): VoidAnswer {
@@ -261,15 +296,20 @@ export class TillSales {
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
     const items = this.#tagsOfSale(known).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
-    // A receipt that the cloud signed for this sale has the same identity.
-    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
-    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
+    this.#endReceipt(saleKey, nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
     const paid = known?.state === 'paid' ? known : undefined
     ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
     return { saleId, waiting: paid === undefined, items, synced: false }
+  }
+
+  /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
+  #endReceipt(saleKey: string, nowMs: number, seq: number): void {
+    const { ledger } = this.#parts
+    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+    ledger.till.saveTag(`R${saleKey}`, 'cancelled', nowMs, seq)
   }
 
   /** The tags of a sale, without those that came back and were perhaps sold again since. */
@@ -285,7 +325,9 @@ export class TillSales {
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
-    if (mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    // A return of a tag that is neither an item nor sold here says nothing to a gate.
+    const isUnknown = item === undefined && ledger.till.tag(first) === undefined
+    if (!isUnknown && mayComeBack(item)) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
@@ -305,6 +347,7 @@ export class TillSales {
       return this.#moveBack(keys, status, nowMs, seq)
     })
     const answer = { returnId: request.returnId, items: back }
+    if (request.saleId !== undefined && !namesGoods(request)) this.#endReceipt(this.#keyOfSale(request), nowMs, seq)
     const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
@@ -366,13 +409,30 @@ export class TillSales {
   }
 }
 
+const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
+
+/** True if a return names some of the goods of its sale, and not all. */
+function namesGoods({ lines, ...named }: TillReturn): boolean {
+  return lines !== undefined || tagsOf(named).length > 0
+}
+
 /** Goods that this agent does not know were perhaps sold by another. */
 function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
-  return item === undefined || item.status === 'paid' || item.status === 'picked_up'
+  return item === undefined || isSold(item.status)
 }
 
 function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
   return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
+}
+
+/** Only staff end a hold. */
+function whyHeld(
+  { id }: SaleTag,
+  item: { status: ItemStatus } | undefined,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  return item?.status === 'exception_hold'
+    ? { code: 'sale_of_held_item', message: `the tag ${id} is exception_hold: keep the goods here` }
+    : undefined
 }
 
 function whyDoubtful(

@@ -15,6 +15,7 @@ export const AGENT_ERRORS = {
   },
   host_not_allowed: { status: 403, fix: 'Add the name to hosts in the configuration of the agent.' },
   origin_not_allowed: { status: 403, fix: 'Call the agent from a program or from its own pages.' },
+  till_missing: { status: 403, fix: 'Send the tillId that the program was paired with (untag edge pair --till).' },
   right_missing: { status: 403, fix: 'Pair the program again with untag edge pair --may sales,returns.' },
   sales_not_allowed: {
     status: 403,

@@ -172,6 +172,7 @@ export const AGENT_OPERATIONS = {
     response: answers.RecordedSale,
     errors: [
       'right_missing',
+      'till_missing',
       'sales_not_allowed',
       'sale_conflict',
       'too_many_open_sales',
@@ -198,7 +199,14 @@ export const AGENT_OPERATIONS = {
     needsCredential: true,
     request: requests.VoidSaleRequest,
     response: answers.VoidedSale,
-    errors: ['right_missing', 'sales_not_allowed', 'sale_queue_full', 'too_many_requests', ...LEDGER_ERRORS],
+    errors: [
+      'right_missing',
+      'till_missing',
+      'sales_not_allowed',
+      'sale_queue_full',
+      'too_many_requests',
+      ...LEDGER_ERRORS,
+    ],
     example: { saleId: '4711', tillId: 'till-3', series: 'Z-0815' },
   },
   recordReturn: {

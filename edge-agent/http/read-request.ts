@@ -8,7 +8,7 @@ const BODY_LIMIT = 16 * 1024
 /** Maximum size of a sale, bytes: its journal row must fit into one batch. */
 export const SALE_BODY_LIMIT = 96 * 1024
 /** Maximum size of a notice about sales of tills, bytes. */
-export const TILL_NOTICE_LIMIT = 272 * 1024
+export const TILL_NOTICE_LIMIT = 96 * 1024
 /** Maximum faults in one answer. */
 export const DETAILS_LIMIT = 20
 

@@ -309,7 +309,9 @@ export class Replica {
 
   /** Names of the items in one of these statuses, with their kind. */
   *namesIn(statuses: ReadonlySet<ItemStatus>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
-    for (const names of [this.#tillTags.in(statuses), this.#table.namesIn(statuses)]) yield* namesOf(names)
+    // A till may name tags that no item has.
+    const reported = this.#tillTags.in(statuses).filter((key) => this.#table.get(key) !== undefined)
+    for (const names of [reported, this.#table.namesIn(statuses)]) yield* namesOf(names)
   }
 
   /**

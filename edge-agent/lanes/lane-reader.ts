@@ -19,6 +19,7 @@ import {
   type FoundReceipt,
 } from '../decisions/pickup-code.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
+import type { SoldByCode } from '../decisions/sale-codes.ts'
 import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
 import type { LaneOperators, Operators } from './operators.ts'
 import { sessionFor, type LaneState, type LaneStates } from './lane-states.ts'
@@ -36,6 +37,7 @@ interface LaneReaderParts extends ReceiptParts {
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
   receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
+  saleOfCode(code: string): Promise<SoldByCode>
   /** Called after a receipt was presented: the receipt may cover tags that are still at the reader. */
   onReceipt(deviceId: string): void
 }
@@ -52,18 +54,22 @@ const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 
 /** Time in which the last receipt at a device covers the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
 
-/** The purchase that a text names. Only people type the end of a number, and printed tag numbers look alike. */
+/** The purchase that a text names. Only staff type the end of a number, because numbers of tags and codes of tills look alike. */
 function purchaseIn(
   text: string,
   device: DeviceFacts | undefined,
-  byHand: boolean | undefined,
+  isTypedByStaff: boolean | undefined,
 ): { purchaseId: string } | { number: string } | undefined {
   const purchaseId = purchaseNumberIn(text)
   if (purchaseId !== undefined) return { purchaseId }
-  const isEnd = byHand === true && device !== undefined && !TAG_NUMBER_DEVICES.has(device.deviceType)
+  const isEnd = isTypedByStaff === true && device !== undefined && !TAG_NUMBER_DEVICES.has(device.deviceType)
   const number = isEnd ? numberEndIn(text) : undefined
   return number === undefined ? undefined : { number }
 }
+
+/** Wrong codes at a lane in `WRONG_CODES_MS`, after which only staff may present one. */
+const WRONG_CODES = 10
+const WRONG_CODES_MS = 10 * 60_000
 
 const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_understood', why } })
 
@@ -71,6 +77,7 @@ const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_
  *   text ─┬─ badge ─▶ sign-in of the operator
  *         ├─ number of a purchase, from staff ─▶ its receipt, from the cloud
  *         ├─ receipt, token, EPC, printed tag number ─▶ request
+ *         ├─ code of a till's receipt ─▶ its receipt, or its sale
  *         ├─ pick-up code at a handheld ─▶ order; at a cabinet ─▶ request to open the locker
  *         └─ anything else ─▶ not understood
  *   tag at a reader ─▶ request
@@ -94,12 +101,14 @@ export class LaneReader {
     const state = states.of(deviceId)
     const session = sessionFor(state, caller)
     if (byHand || (device && STAFF_WORKFLOWS.has(device.workflowType))) operators.find(session)
-    const named = purchaseIn(text, device, byHand)
+    const named = purchaseIn(text, device, byHand && operators.peek(session) !== undefined)
     // Unlike a receipt, the number of a purchase is no secret: lists and webhooks contain it. So it needs staff.
     if (named !== undefined && !operators.peek(session)) return notUnderstood('needs_staff')
     const found = named === undefined ? undefined : await this.#parts.receiptOfPurchase(named)
-    if (found?.kind === 'none') return notUnderstood(found.why)
-    const scanned = classifyScan(found?.text ?? text, symbology)
+    // What is the end of no number may be a code that a till printed.
+    const isOther = named !== undefined && 'number' in named && found?.kind === 'none' && found.why === 'unknown_code'
+    if (found?.kind === 'none' && !isOther) return notUnderstood(found.why)
+    const scanned = classifyScan(found?.kind === 'receipt' ? found.text : text, symbology)
     if (scanned.kind === 'badge') {
       const callerId = typeof caller === 'object' ? caller.id : undefined
       return { result: laneOperators.signInWithProof(deviceId, { badge: scanned.text }, callerId) }
@@ -108,15 +117,47 @@ export class LaneReader {
     if (order) return order
     if (scanned.kind === 'ean') return notUnderstood('product_code')
     const tagId = scanned.kind === 'unknown' ? tagNumberIn(text, device) : undefined
-    if (scanned.kind === 'unknown' && tagId === undefined)
-      return notUnderstood(readProductCode(text, symbology).ok ? 'product_code' : 'unknown_code')
     const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
+    if (scanned.kind === 'unknown' && tagId === undefined) {
+      if (readProductCode(text, symbology).ok) return notUnderstood('product_code')
+      return this.#readSaleCode(base, text.trim())
+    }
     if (scanned.kind === 'receipt') {
       const rest = this.#rememberReceipt(deviceId, device, scanned.text)
       if (rest) return { result: receiptResult(this.#parts.items, rest) }
     }
     const presented = tagId === undefined ? this.#presented(scanned, state, base.action) : { identifiers: { tagId } }
     return { request: { ...base, ...presented } }
+  }
+
+  /**
+   * Finds the sale of a code that a till printed on its receipt. After too many wrong codes at a lane, only staff may
+   * present one, so that a shopper cannot find the code of another customer by trying.
+   */
+  async saleOfCode(deviceId: string, text: string, isStaff: boolean): Promise<SoldByCode> {
+    const state = this.#parts.states.of(deviceId)
+    const nowMs = this.#parts.platform.clock.elapsed()
+    const wrong = state.wrongCodes && nowMs - state.wrongCodes.sinceMs < WRONG_CODES_MS ? state.wrongCodes : undefined
+    if (wrong && wrong.count >= WRONG_CODES && !isStaff) return { kind: 'none', why: 'needs_staff' }
+    const sold = await this.#parts.saleOfCode(text.trim())
+    if (sold.kind === 'none' && sold.why !== 'receipt_expired')
+      state.wrongCodes = { sinceMs: wrong?.sinceMs ?? nowMs, count: (wrong?.count ?? 0) + 1 }
+    return sold
+  }
+
+  async #readSaleCode(base: ReturnType<typeof baseOf>, text: string): Promise<ReadScan> {
+    const { deviceId, operatorId } = base
+    const sold = await this.saleOfCode(deviceId, text, operatorId !== undefined)
+    if (sold.kind === 'none') return notUnderstood(sold.why)
+    // Without the receipt, the goods of the sale are unknown here. Its tags count as paid by themselves.
+    if (sold.kind === 'sale')
+      return rightClassOf(base.action) === 'exit'
+        ? { request: { ...base, sale: sold.sale, identifiers: {} } }
+        : notUnderstood('needs_connection')
+    const rest = this.#rememberReceipt(deviceId, this.#parts.deviceOf(deviceId), sold.text)
+    return rest
+      ? { result: receiptResult(this.#parts.items, rest) }
+      : { request: { ...base, receipt: sold.text, identifiers: {} } }
   }
 
   /** Makes the request for a tag that was presented to a reader. */

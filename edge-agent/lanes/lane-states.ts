@@ -3,12 +3,14 @@ import type { Budget } from '../../policy/budget.ts'
 /**
  * A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows unpaired callers.
  */
-export type Caller = { readonly id: string; readonly rights?: readonly string[] } | 'unpaired'
+export type Caller = { readonly id: string; readonly rights?: readonly string[]; readonly tillId?: string } | 'unpaired'
 
 /** State of a lane: its last receipt and operator session. */
 export interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
+  /** Codes of receipts that no sale has. */
+  wrongCodes?: { readonly sinceMs: number; readonly count: number }
   /** What the device's own scanner may still send, and how many of its texts are being decided. */
   ownScans?: { readonly budget: Budget; running: number; dropped: number }
   /** True if the last accepted policy listed the device as a gate. */

@@ -1,4 +1,5 @@
 import { budget } from '../../policy/budget.ts'
+import type { SoldByCode } from '../decisions/sale-codes.ts'
 import type { DeviceEvent, Finding, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { type TagTechnology, rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
@@ -83,6 +84,7 @@ interface LaneParts extends GateRequestsParts {
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
+  saleOfCode(code: string): Promise<SoldByCode>
   log: Log
   /** Shows the result of a request on the pages of the device. */
   onResult(deviceId: string, result: ScanResult): void
@@ -251,6 +253,11 @@ export class Lanes {
     if (!this.#deviceOf(deviceId)) return
     const absentMs = wiring.absentMsOf(sourceId)
     this.#presentations.onReads(deviceId, reads, { absentMs, minimumRssi: wiring.minimumRssiOf(sourceId) })
+  }
+
+  /** Finds the sale of a code that a till printed; limited for each lane. */
+  saleOfCode(deviceId: string, text: string, isStaff: boolean): Promise<SoldByCode> {
+    return this.#reader.saleOfCode(deviceId, text, isStaff)
   }
 
   /** Handles a presented tag. Returns true if the request was authorized. */

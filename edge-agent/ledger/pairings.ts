@@ -36,6 +36,8 @@ export interface Pairing {
   readonly usedMs: number | null
   /** What a program may report of a till. Neither right releases anything. */
   readonly rights: readonly TillRight[]
+  /** The only till whose sales a program may report; undefined: any. */
+  readonly tillId?: string
 }
 
 export const TILL_RIGHTS = ['sales', 'returns'] as const
@@ -44,7 +46,7 @@ export type TillRight = (typeof TILL_RIGHTS)[number]
 export interface Pairings {
   /** Returns undefined if no program or browser has this hash, or if the browser was unused for too long. */
   find(kind: Pairing['kind'], hash: string, nowMs: number): Pairing | undefined
-  addProgram(hash: string, name: string, nowMs: number, rights?: readonly TillRight[]): void
+  addProgram(hash: string, name: string, nowMs: number, rights?: readonly TillRight[], tillId?: string): void
   /** Stores the hash of a new one-time link. */
   addLink(hash: string, nowMs: number): void
   /**
@@ -67,6 +69,7 @@ interface Row {
   paired_ms: number
   used_ms: number | null
   rights: string
+  till: string
 }
 
 /**
@@ -76,15 +79,15 @@ interface Row {
 const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
 const HASH_IN_ID = 12
-const SELECT = `SELECT hash, kind, name, paired_ms, used_ms, rights FROM (
-  SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms, rights FROM pairing
-  UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms, '' AS rights FROM browser)`
+const SELECT = `SELECT hash, kind, name, paired_ms, used_ms, rights, till FROM (
+  SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms, rights, till FROM pairing
+  UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms, '' AS rights, '' AS till FROM browser)`
 
 /** Opens the pairings in this ledger's tables. */
 export function openPairings(db: Connection): Pairings {
   const byHash = db.prepare<[string, string], Row>(`${SELECT} WHERE kind = ? AND hash = ?`)
   const all = db.prepare<[], Row>(`${SELECT} ORDER BY kind, paired_ms`)
-  const addProgram = db.prepare('INSERT INTO pairing (hash, name, created_ms, rights) VALUES (?, ?, ?, ?)')
+  const addProgram = db.prepare('INSERT INTO pairing (hash, name, created_ms, rights, till) VALUES (?, ?, ?, ?, ?)')
   const addBrowser = db.prepare('INSERT INTO browser (hash, created_ms, used_ms) VALUES (?, ?, ?)')
   const use = db.prepare('UPDATE browser SET used_ms = ? WHERE substr(hash, 1, ?) = ?')
   const trimBrowsers = db.prepare(
@@ -106,7 +109,8 @@ export function openPairings(db: Connection): Pairings {
       const pairing = asPairing(row)
       return pairing.usedMs !== null && nowMs - pairing.usedMs > BROWSER_LIFE_MS ? undefined : pairing
     },
-    addProgram: (hash, name, nowMs, rights = []) => void addProgram.run(hash, name, nowMs, rights.join(' ')),
+    addProgram: (hash, name, nowMs, rights = [], tillId = '') =>
+      void addProgram.run(hash, name, nowMs, rights.join(' '), tillId),
     addLink(hash, nowMs) {
       addLink.run(hash, nowMs)
       trimLinks.run(LINK_LIMIT)
@@ -127,9 +131,17 @@ export function openPairings(db: Connection): Pairings {
   }
 }
 
-function asPairing({ hash, kind, name, paired_ms, used_ms, rights }: Row): Pairing {
+function asPairing({ hash, kind, name, paired_ms, used_ms, rights, till }: Row): Pairing {
   const own = TILL_RIGHTS.filter((right) => rights.split(' ').includes(right))
-  return { id: idOf(hash), kind, name, pairedMs: paired_ms, usedMs: used_ms, rights: own }
+  return {
+    id: idOf(hash),
+    kind,
+    name,
+    pairedMs: paired_ms,
+    usedMs: used_ms,
+    rights: own,
+    ...(till !== '' && { tillId: till }),
+  }
 }
 
 function idOf(hash: string): string {

@@ -1,4 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
+import { NOTICE_CHARACTERS, NOTICE_TAGS_LIMIT, RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** A stored sale. */
@@ -59,6 +60,8 @@ interface StoredTag extends TagNotice {
 
 const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change'
 
+const CODE = 'code, sale, exp, risk_class AS riskClass'
+
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
 
@@ -82,6 +85,9 @@ export class TillReports {
   #change: number | undefined
   readonly #tagsIn
   readonly #saveTag
+  readonly #codes
+  readonly #codeChanges
+  readonly #saveCode
   readonly #acknowledge
   readonly #prune
 
@@ -111,7 +117,18 @@ export class TillReports {
     this.#changes = db.prepare<[number, number], StoredTag>(
       `SELECT ${TAG} FROM till_tag WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
-    this.#lastChange = db.prepare<[], { change: number }>('SELECT COALESCE(MAX(change), 0) AS change FROM till_tag')
+    this.#lastChange = db.prepare<[], { change: number }>(
+      'SELECT MAX((SELECT COALESCE(MAX(change), 0) FROM till_tag), (SELECT COALESCE(MAX(change), 0) FROM till_code)) AS change',
+    )
+    this.#codes = db.prepare<[string, number], SoldCode & { sender: string }>(
+      `SELECT ${CODE}, sender FROM till_code WHERE code = ? AND exp > ? LIMIT 20`,
+    )
+    this.#codeChanges = db.prepare<[number, number], SoldCode & { change: number }>(
+      `SELECT ${CODE}, change FROM till_code WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
+    )
+    this.#saveCode = db.prepare(
+      'INSERT INTO till_code (code, sale, exp, risk_class, sender, change) VALUES (@code, @sale, @exp, @riskClass, @sender, @change) ON CONFLICT (code, sale) DO NOTHING',
+    )
     this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
@@ -123,13 +140,18 @@ export class TillReports {
        ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender,
          stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change`,
     )
+    // Each tag is a change of its own, so that notices can name them in portions.
     this.#acknowledge = db.prepare(
-      "UPDATE till_tag SET epoch = ?, ver = ?, change = ? WHERE ver IS NULL AND seq <= ? AND sender = ''",
+      `UPDATE till_tag SET epoch = @epoch, ver = @ver, change = @before + acked.place
+       FROM (SELECT name AS tag, ROW_NUMBER() OVER (ORDER BY name) AS place FROM till_tag
+             WHERE ver IS NULL AND seq <= @seq AND sender = '') AS acked
+       WHERE till_tag.name = acked.tag`,
     )
     this.#prune = [
       'DELETE FROM till_tag WHERE stored_ms < ? AND ver IS NOT NULL',
       'DELETE FROM sale WHERE stored_ms < ? AND seq <= ?',
       'DELETE FROM till_return WHERE stored_ms < ? AND seq <= ?',
+      'DELETE FROM till_code WHERE exp < ?',
     ].map((sql) => db.prepare(sql))
   }
 
@@ -174,16 +196,23 @@ export class TillReports {
 
   /** Stores what a till reported here of a tag. */
   saveTag(name: string, status: ItemStatus, storedMs: number, seq: number): void {
-    const rank = (this.tag(name)?.rank ?? 0) + 1
+    const rank = Math.min(RANK_LIMIT, (this.tag(name)?.rank ?? 0) + 1)
     this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change: this.#next() })
   }
 
   /**
    * Stores what another agent announced, if it is newer than what is known: the higher rank counts, and of equal ranks
-   * the status at which gates alarm. Returns whether it was stored.
+   * the status at which gates alarm. What an agent announced that is not `isTrusted` any more is unknown. Returns whether
+   * it was stored.
    */
-  receiveTag({ name, status, rank, epoch, ver }: TagNotice, sender: string, storedMs: number): boolean {
-    const known = this.tag(name)
+  receiveTag(
+    { name, status, rank, epoch, ver }: TagNotice,
+    sender: string,
+    storedMs: number,
+    isTrusted: (sender: string) => boolean,
+  ): boolean {
+    const stored = this.tag(name)
+    const known = stored && (stored.sender === '' || isTrusted(stored.sender)) ? stored : undefined
     const isSame = known?.rank === rank && known.status === status
     if (known && (known.rank > rank || (known.rank === rank && !isSame && status === 'paid'))) return false
     if (isSame && (ver === null || known.ver !== null)) return false
@@ -192,9 +221,44 @@ export class TillReports {
     return true
   }
 
-  /** Changes of this agent after number `after`, the oldest first. */
-  changesAfter(after: number, limit: number): StoredTag[] {
-    return this.#changes.all(after, limit)
+  /** Stores a code that a till printed on a sale reported here. */
+  saveCode(code: SoldCode): void {
+    this.#saveCode.run({ ...code, sender: '', change: this.#next() })
+  }
+
+  /** Stores a code of a sale that another agent announced. */
+  receiveCode(code: SoldCode, sender: string): void {
+    this.#saveCode.run({ ...code, sender, change: 0 })
+  }
+
+  /** Sales that printed this code and whose receipt is valid after `nowS`, with the agent that announced them. */
+  salesWithCode(code: string, nowS: number): (SoldCode & { sender: string })[] {
+    return this.#codes.all(code, nowS)
+  }
+
+  /**
+   * Changes of this agent after number `after`, the oldest first, as many as a notice holds. `last`: number of the last
+   * one; undefined if there are none. Each change has a number of its own.
+   */
+  changesAfter(after: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
+    const changes = [
+      ...this.#changes
+        .all(after, NOTICE_TAGS_LIMIT)
+        .map(({ name, status, rank, epoch, ver, change }) => ({ change, tag: { name, status, rank, epoch, ver } })),
+      ...this.#codeChanges
+        .all(after, NOTICE_TAGS_LIMIT)
+        .map(({ code, sale, exp, riskClass, change }) => ({ change, code: { code, sale, exp, riskClass } })),
+    ].sort((a, b) => a.change - b.change)
+    const notice: ReturnType<TillReports['changesAfter']> = { tags: [], codes: [], last: undefined }
+    let characters = 0
+    for (const each of changes.slice(0, NOTICE_TAGS_LIMIT)) {
+      characters += JSON.stringify(each).length
+      if (notice.last !== undefined && characters > NOTICE_CHARACTERS) return notice
+      notice.last = each.change
+      if ('tag' in each) notice.tags.push(each.tag)
+      else notice.codes.push(each.code)
+    }
+    return notice
   }
 
   /** Number of the last change of this agent. */
@@ -205,7 +269,8 @@ export class TillReports {
 
   /** Notes that the items contain the rows up to `seq` from this position on. */
   acknowledge(seq: number, [epoch, ver]: readonly [number, number]): void {
-    if (this.#acknowledge.run(epoch, ver, this.lastChange + 1, seq).changes > 0) this.#next()
+    const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange })
+    if (changes > 0) this.#change = this.lastChange + changes
   }
 
   /** Notes that the items contain what another agent announced of this tag from this position on. */
@@ -230,9 +295,10 @@ export class TillReports {
 
   /** Deletes acknowledged reports: those of tags from before `tagsMs`, and others from before `salesMs`. */
   prune(tagsMs: number, salesMs: number, acked: number): void {
-    const [tags, sales, returns] = this.#prune
+    const [tags, sales, returns, codes] = this.#prune
     tags?.run(tagsMs)
     sales?.run(salesMs, acked)
     returns?.run(salesMs, acked)
+    codes?.run(Math.floor(tagsMs / 1_000))
   }
 }

@@ -1,7 +1,8 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { NOTICE_TAGS_LIMIT, TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
+import { TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -92,21 +93,24 @@ export class TillNotices {
     const keys = agentKeys(trust, iss)
     const opened = openDocument<TillNotice>(text, DOCUMENT_KINDS.tillNotice, { keys, audience: storeId })
     if (!opened.ok) return { kind: 'not_genuine' }
-    if (!trust.policy?.policy.tillSales.agents.includes(iss))
-      return { kind: 'refused', why: 'the policy does not name the sender in tillSales.agents' }
+    const isTrusted = (sender: string) => trust.policy?.policy.tillSales.agents.includes(sender) === true
+    if (!isTrusted(iss)) return { kind: 'refused', why: 'the policy does not name the sender in tillSales.agents' }
     const notice = TillNotice.safeParse(opened.claims)
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no sales' }
     const { nowMs, trust: timeTrust } = clock.now()
-    const { iat, exp, tags } = notice.data
+    const { iat, exp, tags, codes } = notice.data
     const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
-    const retryAfterSeconds = this.#take(iss, tags.length)
+    const retryAfterSeconds = this.#take(iss, tags.length + codes.length)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     await ledger.commits.durably(() => {
       for (const tag of tags) {
-        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs)) continue
+        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
         if (tag.name.startsWith('R')) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
       }
+      // No receipt is valid longer than a day.
+      const latestS = Math.floor(nowMs / 1_000) + RECEIPT_LIFE + CLOCKS_DIFFER_S
+      for (const code of codes) ledger.till.receiveCode({ ...code, exp: Math.min(code.exp, latestS) }, iss)
     })
     onChanged()
     return { kind: 'taken' }
@@ -152,12 +156,10 @@ export class TillNotices {
   async #sendAll(agentId: string, peer: Peer): Promise<'done' | 'later'> {
     const { ledger, trust, fetch, platform, log } = this.#parts
     while (!this.#isStopped) {
-      const changes = ledger.till.changesAfter(peer.acked, NOTICE_TAGS_LIMIT)
-      const last = changes.at(-1)
+      const { last, tags, codes } = ledger.till.changesAfter(peer.acked)
       const url = storeAgent(trust, agentId)?.url
-      if (!last || !url) return 'done'
-      const tags = changes.map(({ name, status, rank, epoch, ver }) => ({ name, status, rank, epoch, ver }))
-      const body = { notice: this.#sign(tags) }
+      if (last === undefined || !url) return 'done'
+      const body = { notice: this.#sign({ tags, codes }) }
       const answer = await httpClient(`${url}/v1`, fetch, platform).post('till-notices', body, {
         timeoutMs: ANSWER_WITHIN_MS,
       })
@@ -167,15 +169,15 @@ export class TillNotices {
         log.warn({ agentId, code: answer.code }, `another agent refused sales of tills: ${answer.message}`)
         return 'later'
       }
-      peer.acked = last.change
+      peer.acked = last
       this.#storeLater()
     }
     return 'done'
   }
 
-  #sign(tags: TillNotice['tags']): string {
+  #sign(said: Pick<TillNotice, 'tags' | 'codes'>): string {
     const { agentId, storeId, clock, signer } = this.#parts
-    const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, TILL_NOTICE_LIFE), iss: agentId, tags }
+    const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, TILL_NOTICE_LIFE), iss: agentId, ...said }
     return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer())
   }
 

@@ -77,6 +77,12 @@ export const EDGE_PAIR_OPTIONS = {
     help: 'What the program may report of a till: sales, returns, or sales,returns. Neither releases anything',
     placeholder: 'RIGHTS',
   }),
+  till: text({
+    flag: 'till',
+    env: 'UNTAG_PROGRAM_TILL',
+    help: 'The only till whose sales the program may report. Default: any, for a server of several tills',
+    placeholder: 'ID',
+  }),
   json,
 }
 

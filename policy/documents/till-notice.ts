@@ -5,10 +5,31 @@ import { ITEM_STATUSES } from '../vocabulary.ts'
 
 /** Lifetime of a notice, s. The agent signs a new notice for each delivery. */
 export const TILL_NOTICE_LIFE = 60
-/** Maximum tags of a notice: more than a sale of 1,000 pieces with two names each. */
-export const NOTICE_TAGS_LIMIT = 2_500
+/** Maximum tags, and codes, of a notice. */
+export const NOTICE_TAGS_LIMIT = 1_000
+/**
+ * Characters of JSON that a sender puts into a notice. Signed and encoded they are 83 kB at most, which every receiver
+ * takes.
+ */
+export const NOTICE_CHARACTERS = 60_000
 
-/** `till+jwt`, signed by the agent that took the reports. It names tags, and no goods, prices or people. */
+/** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
+export const RANK_LIMIT = 2 ** 31
+
+/** A sale that opens a barrier by a code which its till printed. */
+const SoldCode = z.strictObject({
+  /** `receiptCodeHash`. */
+  code: z.string().regex(/^[0-9a-f]{32}$/),
+  /** `saleKeyOf`, the identity of its receipt. */
+  sale: z.string().regex(/^[0-9a-f]{32}$/),
+  /** When the receipt expires, s since 1970. */
+  exp: z.int().min(0),
+  /** By the total of the sale (`riskClassOf`). */
+  riskClass: z.int().min(0).max(3),
+})
+export type SoldCode = z.infer<typeof SoldCode>
+
+/** `till+jwt`, signed by the agent that took the reports. It names tags and hashes of codes, and no goods, prices or people. */
 export const TillNotice = z.strictObject({
   /** Store id. */
   aud: z.string(),
@@ -20,12 +41,12 @@ export const TillNotice = z.strictObject({
       z.strictObject({
         name: z.string().min(2).max(220),
         status: z.enum(ITEM_STATUSES),
-        rank: z.int().min(1),
+        rank: z.int().min(1).max(RANK_LIMIT),
         epoch: z.int().min(0),
         ver: z.int().min(0).nullable(),
       }),
     )
-    .min(1)
     .max(NOTICE_TAGS_LIMIT),
+  codes: z.array(SoldCode).max(NOTICE_TAGS_LIMIT),
 })
 export type TillNotice = z.infer<typeof TillNotice>

@@ -3739,6 +3739,24 @@ GetManagerOffersResponse = TypedDict(
     },
 )
 
+GetReceiptFromCodeRequest = TypedDict(
+    "GetReceiptFromCodeRequest",
+    {
+        "storeId": str,
+        "code": str,
+    },
+)
+
+GetReceiptFromCodeResponse = TypedDict(
+    "GetReceiptFromCodeResponse",
+    {
+        "success": Literal[True],
+        "purchaseId": str,
+        "token": str,
+        "expiresAt": str,
+    },
+)
+
 GetReceiptFromTokenResponseStoreData = TypedDict(
     "GetReceiptFromTokenResponseStoreData",
     {
@@ -8927,6 +8945,15 @@ class SyncOperations:
             self.call("getManagerOffers", request, idempotency_key=idempotency_key),
         )
 
+    def getReceiptFromCode(
+        self, request: "GetReceiptFromCodeRequest", *, idempotency_key: Optional[str] = None
+    ) -> "GetReceiptFromCodeResponse":
+        "Finds the receipt of a sale by a code that its till printed."
+        return cast(
+            "GetReceiptFromCodeResponse",
+            self.call("getReceiptFromCode", request, idempotency_key=idempotency_key),
+        )
+
     def getReceiptFromToken(
         self, request: "GetReceiptFromTokenRequest", *, idempotency_key: Optional[str] = None
     ) -> "GetReceiptFromTokenResponse":
@@ -10498,6 +10525,15 @@ class AsyncOperations:
         return cast(
             "GetManagerOffersResponse",
             await self.call("getManagerOffers", request, idempotency_key=idempotency_key),
+        )
+
+    async def getReceiptFromCode(
+        self, request: "GetReceiptFromCodeRequest", *, idempotency_key: Optional[str] = None
+    ) -> "GetReceiptFromCodeResponse":
+        "Finds the receipt of a sale by a code that its till printed."
+        return cast(
+            "GetReceiptFromCodeResponse",
+            await self.call("getReceiptFromCode", request, idempotency_key=idempotency_key),
         )
 
     async def getReceiptFromToken(

@@ -5,7 +5,7 @@ import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/ta
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revokeAuthorization } from './leases.ts'
-import { allRightsOf, findRight, rightName, storeReturned, type UnitKey } from '../rights/rights.ts'
+import { allRightsOf, findRight, passOf, rightName, storeReturned, type UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
@@ -18,6 +18,15 @@ export function isItemOf(
   unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
 ): boolean {
   return item.line_id === unit.line_id && item.unit_no === unit.unit_no
+}
+
+/** The receipt itself, as a unit whose right to open a barrier ends. */
+export function passUnitOf({ purchase_id: purchaseId }: Pick<PurchaseRow, 'purchase_id'>): {
+  line_id: string
+  unit_no: number
+} {
+  const { lineId, unitNo } = passOf(purchaseId)
+  return { line_id: lineId, unit_no: unitNo }
 }
 
 /**

@@ -94,7 +94,7 @@ export async function completePurchase(
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
-  await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
+  await retryEvidenceOfReceipt(call, purchase, receipt.cti)
   await stopRecalledUnits(call, completed, allLines, units.length)
   // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
   // purchase paid first.

@@ -40,8 +40,7 @@ import { sendRefund } from './send-refund.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
-import { passOf } from '../../protection/rights/rights.ts'
+import { isItemOf, passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 
 /** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). Returns these items. */
 export async function returnItems(
@@ -56,8 +55,7 @@ export async function returnItems(
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) =>
     named.has(`${unit.line_id}/${unit.unit_no}`),
   )
-  const pass = passOf(purchase.purchase_id)
-  const gone = (await areAllBack(call, purchase)) ? [{ line_id: pass.lineId, unit_no: pass.unitNo }] : []
+  const gone = (await areAllBack(call, purchase)) ? [passUnitOf(purchase)] : []
   await returnUnits(call, purchase, [...units, ...gone], refundId)
   const items = await readItems(db, boundItemsOf(units))
   for (const unit of units) {

@@ -20,6 +20,7 @@ const TEXTS = {
   sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
   item_changed: ({ tag }: Doubt) =>
     `the goods with the tag ${tag} came back, or were counted again, since they were sold`,
+  sale_is_void: ({ subject }: Doubt) => `${subject} was voided before it arrived: its goods alarm`,
   sale_product_unknown: ({ subject }: Doubt) => `the product ${subject} is not in the catalogue of this store`,
   sale_total_differs: ({ subject }: Doubt) => `the lines of ${subject} do not add up to its total`,
   sale_in_future: ({ subject }: Doubt) => `${subject} is dated in the future: set the clock of the till`,
@@ -48,8 +49,8 @@ export function warningOf(doubt: Doubt): Warning {
   }
 }
 
-/** A sale that is only old needs no one's attention. */
-const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old'])
+/** What needs no attention of people. */
+const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void'])
 
 /** Raises the exceptions of a sale's doubts. */
 export async function raiseDoubts(

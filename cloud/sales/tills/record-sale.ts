@@ -20,7 +20,8 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
-import { mayItemMove } from '../../../policy/item-status.ts'
+import { isSold } from '../../../policy/item-status.ts'
+import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { readItem } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveByStaff } from '../../protection/items/move-by-staff.ts'
@@ -32,7 +33,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
 import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale } from './queries.ts'
-import { rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
+import { holdRows, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyReturnsOfItems, applyWaitingReturns } from './return-goods.ts'
@@ -175,22 +176,23 @@ async function bookSale(
   if (isOld) doubts.push({ code: 'sale_too_old', subject: about })
   if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
     doubts.push({ code: 'sale_total_differs', subject: about })
-  const stop = await whyHeld(call, store, sale, storedMs)
-  if (stop) doubts.push(stop)
-  const rows = await rowsOfSale(call, store, sale, {
-    purchaseId,
-    mayRelease: stop === undefined,
-    recorded: incoming.recorded,
-  })
+  if (incoming.known?.state === 'void') doubts.push({ code: 'sale_is_void', subject: about })
+  const rows = await rowsOfSale(call, store, sale, purchaseId, incoming.recorded)
+  const stop = await whyHeld(call, store, sale, storedMs, rows)
+  if (stop) {
+    doubts.push(stop)
+    holdRows(rows)
+  }
   doubts.push(...rows.doubts)
   const purchase = purchaseRow(store, sale, rows, { purchaseId, nowMs, userId: await customerOf(call, store, sale) })
   await insertPurchase(db, purchase, rows.lines, rows.units)
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
+  if (stop) await returnUnits(call, completed, [passUnitOf(completed)], `${stop.code}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   for (const item of returned.values())
-    if (item.store_id === store.store_id && mayItemMove(item.item_status as ItemStatus, 'returned'))
+    if (item.store_id === store.store_id && isSold(item.item_status))
       await moveByStaff(call, item, 'returned', { reason: `returned with ${about}` })
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
@@ -221,7 +223,13 @@ async function bookSale(
 }
 
 /** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */
-async function whyHeld(call: Call, store: StoreRow, sale: TillSale, storedMs: number): Promise<Doubt | undefined> {
+async function whyHeld(
+  call: Call,
+  store: StoreRow,
+  sale: TillSale,
+  storedMs: number,
+  rows: SaleRows,
+): Promise<Doubt | undefined> {
   const { db } = call
   const revoked = await revocationOf(db, store.store_id, sale.tillId)
   // The till itself writes `occurredAt`.
@@ -233,7 +241,7 @@ async function whyHeld(call: Call, store: StoreRow, sale: TillSale, storedMs: nu
     till_id: sale.tillId ?? '',
     hour: hourOfSale(sale, storedMs),
     sales: 1,
-    value_cent: Math.max(0, saleCentOf(sale)),
+    value_cent: Math.max(0, rows.valueCent),
   })
   if (sums.sales <= salesPerHour && sums.value_cent <= valuePerHour * 100) return undefined
   return {

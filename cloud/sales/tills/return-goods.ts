@@ -153,8 +153,14 @@ async function saleKeyOfReturn(call: Call, store: StoreRow, request: TillReturn)
   return undefined
 }
 
-async function saleKeyOfCode({ db }: Call, store: StoreRow, code: string): Promise<string> {
-  const [sale, another] = await salesWithCode(db, store.store_id, receiptCodeHash(store.store_id, code), 0)
+/** Identity of the sale that printed this code since `sinceMs`. Throws 404 and 409. */
+export async function saleKeyOfCode(
+  { db }: Call,
+  { store_id: storeId }: StoreRow,
+  code: string,
+  sinceMs = 0,
+): Promise<string> {
+  const [sale, another] = await salesWithCode(db, storeId, receiptCodeHash(storeId, code), sinceMs)
   if (!sale) throw notFound('sale with this code', { path: 'code', fix: 'send the saleId, or a tag of the goods' })
   if (another) throw precondition('code_of_several_sales', 'several sales printed this code: send the saleId')
   return sale.sale_key

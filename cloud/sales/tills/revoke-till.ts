@@ -3,7 +3,7 @@ import type { StepContext } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
-import { returnUnits } from '../../protection/leases/return-units.ts'
+import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { revokePurchaseRights } from '../checkout/cancel-purchase.ts'
 
@@ -81,7 +81,7 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
       const purchase = purchaseId === null ? undefined : await findPurchase(call.db, store.tenant, purchaseId)
       if (!purchase || !isPaid(purchase) || purchase.deny_seq !== null) continue
       const ofSale = await readUnits(call.db, purchase.purchase_id)
-      await returnUnits(call, purchase, ofSale, `till/${tillId}`)
+      await returnUnits(call, purchase, [...ofSale, passUnitOf(purchase)], `till/${tillId}`)
       const denySeq = await revokePurchaseRights(call, purchase)
       await updatePurchase(call.db, purchase, { deny_seq: denySeq })
       held++

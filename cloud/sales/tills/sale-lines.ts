@@ -5,6 +5,7 @@ import {
   lineCentOf,
   lineIdOf,
   saleTagKey,
+  saleValueOf,
   tagsOf,
   type SaleLine,
   type SaleTag,
@@ -14,12 +15,14 @@ import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
 import { newestMoves } from '../../protection/items/item-moves.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
+import { factsOfItem, productsOfItems } from '../../protection/authorize/item-facts.ts'
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import type { Doubt } from './doubts.ts'
 
@@ -38,6 +41,14 @@ export interface SaleRows {
   /** Tags of lines with a negative quantity. */
   readonly returned: TagOfLine[]
   readonly doubts: Doubt[]
+  /** For the limits of the till. */
+  readonly valueCent: number
+}
+
+/** Takes the rights of a sale: all its tags keep their status. */
+export function holdRows({ lines, units }: SaleRows): void {
+  units.length = 0
+  for (const line of lines) line.tagged = 0
 }
 
 /** Where a sale was recorded. */
@@ -50,13 +61,14 @@ export interface Recorded {
 
 /**
  * Makes the rows of a sale. A sale is never refused for its goods: what does not fit is a doubt, and its tag keeps its
- * status. `mayRelease` false: the sale gives no rights, and all its tags keep their status.
+ * status.
  */
 export async function rowsOfSale(
   call: Call,
   store: StoreRow,
   sale: TillSale,
-  { purchaseId, mayRelease, recorded }: { purchaseId: string; mayRelease: boolean; recorded: Recorded },
+  purchaseId: string,
+  recorded: Recorded,
 ): Promise<SaleRows> {
   const { db, services } = call
   const scanned = await scannedProducts(
@@ -66,7 +78,8 @@ export async function rowsOfSale(
   )
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
   const recallsOf = await recallsByEan(db, store.tenant)
-  const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [] }
+  const valueCent = await valueOfSale(db, store, sale, itemOf)
+  const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [], valueCent }
   const taken = new Set<string>()
   const cancelled = cancelledTags(sale)
   const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
@@ -89,7 +102,10 @@ export async function rowsOfSale(
     })
     rows.lines.push(row)
     if (line.quantity < 0) {
-      rows.returned.push(...tags.filter(({ tag }) => !cancelled.has(saleTagKey(tag))))
+      takeBack(
+        rows,
+        tags.filter(({ tag }) => !cancelled.has(saleTagKey(tag))),
+      )
       continue
     }
     rows.tags.push(...tags)
@@ -117,12 +133,41 @@ export async function rowsOfSale(
         items.push(item)
       }
     }
-    if (!mayRelease) continue
     const pieces = product?.tagged === 1 && Number.isInteger(line.quantity) ? line.quantity : 0
     tagged.push({ line: row, count: Math.max(pieces, items.length), items })
   }
   addUnits(rows, tagged, purchaseId)
   return rows
+}
+
+/** Notes tags that come back with the sale. Goods on hold stay there. */
+function takeBack(rows: SaleRows, back: readonly TagOfLine[]): void {
+  rows.returned.push(...back)
+  for (const { lineId, tag, item } of back)
+    if (item?.item_status === 'exception_hold')
+      rows.doubts.push({ code: 'sale_of_held_item', lineId, tag: tag.id, subject: tag.id, status: item.item_status })
+}
+
+/** Value of a sale for the limits of its till: the tagged goods of the store count at least with their own price. */
+async function valueOfSale(
+  db: Db,
+  store: StoreRow,
+  sale: TillSale,
+  itemOf: Awaited<ReturnType<typeof itemsWith>>,
+): Promise<number> {
+  const itemHere = ({ kind, id, isValid }: SaleTag) => {
+    const item = isValid ? itemOf({ [kind]: id }) : undefined
+    return item?.store_id === store.store_id ? item : undefined
+  }
+  const items = sale.lines.flatMap(tagsOf).flatMap((tag) => itemHere(tag) ?? [])
+  const products = await productsOfItems(
+    db,
+    items.map((item) => ({ item, soldCent: undefined })),
+  )
+  return saleValueOf(sale, (tag) => {
+    const item = itemHere(tag)
+    return item && factsOfItem(item, undefined, products).priceCent
+  })
 }
 
 /** Adds the tagged units. If the sale has more than a receipt may name, only the pieces whose tags it names. */

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { refuseWrongLines, SaleFields, SaleNames, TillReturn, type TillSale } from '../../../policy/till-sale.ts'
 import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
-import { Failure, invalid } from '../../platform/foundation/failure.ts'
+import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
@@ -10,7 +12,10 @@ import { ownStore } from '../../platform/stores/own-store.ts'
 import { REFUND_EVENTS } from '../checkout/book-refund.ts'
 import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
 import { recordSale, type CustomerOfSale, type SaleResult } from './record-sale.ts'
-import { recordReturn, type ReturnResult } from './return-goods.ts'
+import { isReceiptExpired } from '../../shop/purchases/present.ts'
+import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findSale } from './queries.ts'
+import { recordReturn, saleKeyOfCode, type ReturnResult } from './return-goods.ts'
 import { revokeTillSales } from './revoke-till.ts'
 import { voidSaleOf } from './void-sale.ts'
 
@@ -191,6 +196,39 @@ export const recordSales = operation({
       numberOf,
     )
     return { success: true as const, ...done }
+  },
+})
+
+export const getReceiptFromCode = operation({
+  name: 'getReceiptFromCode',
+  area: 'receipts',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
+  callers: ['secret', 'agent'],
+  summary: 'Finds the receipt of a sale by a code that its till printed.',
+  description:
+    'The code is one of `receiptCodes` of the sale. Returns 404 for an unknown code, and 409 `code_of_several_sales` if two sales ' +
+    'of the last 24 hours printed it. Agents call it when a shopper presents the code at a gate or station.',
+  refusals: ['code_of_several_sales', 'receipt_expired'],
+  changes: false,
+  request: z.strictObject({ storeId: Id, code: scanned(128).describe('As scanned.') }),
+  response: z.strictObject({
+    ...Success,
+    purchaseId: z.string(),
+    token: z.string().describe('Receipt token, for `verifyProtectedItem` and agents.'),
+    expiresAt: z.string().describe('When devices stop accepting the receipt.'),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', code: '20261120-3-4711-8F2K' },
+  async run(call, { storeId, code }) {
+    const store = await ownStore(call, storeId)
+    const sale = await findSale(call.db, await saleKeyOfCode(call, store, code, call.nowMs - RECEIPT_LIFE * 1_000))
+    const purchase = sale?.purchase_id && (await findPurchase(call.db, store.tenant, sale.purchase_id))
+    if (!purchase || purchase.receipt_token === null || purchase.receipt_exp === null)
+      throw notFound('sale with this code')
+    if (isReceiptExpired(purchase, call.nowMs))
+      throw precondition('receipt_expired', 'the receipt expired 24 hours after the sale: staff decide')
+    const { purchase_id: purchaseId, receipt_token: token, receipt_exp: expS } = purchase
+    return { success: true as const, purchaseId, token, expiresAt: iso(expS * 1_000) }
   },
 })
 

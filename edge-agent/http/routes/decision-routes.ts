@@ -1,6 +1,8 @@
 import type { Hono, MiddlewareHandler } from 'hono'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { classifyScan } from '../../decisions/classify-scan.ts'
+import type { AuthorizeRequest as Presented } from '../../decisions/request.ts'
+import type { SoldByCode } from '../../decisions/sale-codes.ts'
 import { contradicting } from '../../items/find-item.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
@@ -72,7 +74,9 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     if (body instanceof Response) return body
     const operator = agent.operators.find(sessionOf(c))
     const { deviceId, protectionAction, token, receipt, scan, scanSource, tagUid, tagId, itemLineId } = body
-    const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
+    const { epc: scannedEpc, ...presented } = await presentedAs(token, receipt, scan, (text) =>
+      agent.lanes.saleOfCode(deviceId, text, operator !== undefined),
+    )
     const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid, tagId, itemLineId })
     if (!normal.ok) return failField(c, normal.field, 'invalid', normal.message)
     const contradiction = contradicting(agent.items, normal.identifiers)
@@ -109,15 +113,19 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
 }
 
 /** Recognizes a scanned text. Treats an unknown text as a receipt, so that the decision denies it. */
-function presentedAs(
+async function presentedAs(
   token: string | undefined,
   receipt: string | undefined,
   scan: string | undefined,
-): { token?: string; receipt?: string; epc?: string } {
+  saleOfCode: (text: string) => Promise<SoldByCode>,
+): Promise<Pick<Presented, 'token' | 'receipt' | 'sale'> & { epc?: string }> {
   if (token !== undefined) return { token }
   if (receipt !== undefined) return { receipt }
   if (scan === undefined) return {}
   const scanned = classifyScan(scan)
   if (scanned.kind === 'token') return { token: scanned.text }
-  return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
+  if (scanned.kind === 'epc') return { epc: scanned.epc }
+  const sold = scanned.kind === 'unknown' ? await saleOfCode(scan) : undefined
+  if (sold?.kind === 'sale') return { sale: sold.sale }
+  return { receipt: sold?.kind === 'receipt' ? sold.text : scan }
 }

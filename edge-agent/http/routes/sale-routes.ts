@@ -41,13 +41,20 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
     })
   }
 
-  /** Reads a report of a program. The right counts again when the body has arrived. */
-  async function read<S extends z.ZodType>(c: Context, schema: S, right: TillRight): Promise<z.output<S> | Response> {
+  /** Reads a report of a program. The right counts again when the body has arrived. `isOfOneTill`: about a sale of one till. */
+  async function read<S extends z.ZodType>(
+    c: Context,
+    schema: S,
+    right: TillRight,
+    isOfOneTill = true,
+  ): Promise<z.output<S> | Response> {
     const body = await readBody(c, schema, SALE_BODY_LIMIT)
     if (body instanceof Response) return body
     const caller = access.callerOf(c)
     if (caller === undefined) return failUnpaired(c)
     if (!caller.rights?.includes(right)) return failRight(c, right)
+    const { tillId = '' } = body as { tillId?: string }
+    if (isOfOneTill && caller.tillId !== undefined && tillId !== caller.tillId) return failTill(c, caller.tillId)
     const doubt = untrustedReason(agent.ledger, agent.clock.now().nowMs)
     if (doubt) {
       c.header('retry-after', '60')
@@ -68,7 +75,8 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
     return answer(c, async () => reply(c, 'voidSale', await agent.sales.void(name, reason)))
   })
   app.post('/v1/returns', admit('returns'), async (c) => {
-    const body = await read(c, SaleReturnRequest, 'returns')
+    // Goods may come back at another till.
+    const body = await read(c, SaleReturnRequest, 'returns', false)
     if (body instanceof Response) return body
     return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body)))
   })
@@ -76,6 +84,10 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
 
 function failRight(c: Context, right: TillRight): Response {
   return fail(c, 403, 'right_missing', `this program may not report ${right}: pair it with --may ${right}`)
+}
+
+function failTill(c: Context, tillId: string): Response {
+  return fail(c, 403, 'till_missing', `this program is paired as the till ${tillId}: send it as tillId`)
 }
 
 /** Runs a report, and answers a refusal. */

@@ -34,9 +34,15 @@ const REPEAT_MS = 20_000
 const ONE_BY_ONE_TIMEOUT_MS = 4_000
 
 interface OpenedGate {
-  text: string | undefined
+  text: string
   answer: AuthorizeAnswer
   atMs: number
+}
+
+/** The receipt, or the sale of a code, with which a whole purchase leaves; undefined for other requests. */
+function receiptNameOf({ receipt, sale, identifiers }: AuthorizeRequest): string | undefined {
+  if (hasItemIdentifier(identifiers)) return undefined
+  return sale?.sale ?? (receipt === undefined ? undefined : extractReceiptToken(receipt))
 }
 
 /**
@@ -59,10 +65,10 @@ export class GateRequests {
   }
 
   handle(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { deviceId, action, operatorId, receipt, identifiers } = request
+    const { deviceId, action, operatorId } = request
     const repeated = this.#repeatedAnswer(request)
     if (repeated) return Promise.resolve(repeated)
-    const text = receipt === undefined || hasItemIdentifier(identifiers) ? undefined : extractReceiptToken(receipt)
+    const text = receiptNameOf(request)
     if (text === undefined) return this.#handleOnce(request)
     const key = [deviceId, action, operatorId ?? '', text].join(' ')
     const joined = this.#underWay.get(key)
@@ -83,11 +89,11 @@ export class GateRequests {
   }
 
   /** Repeats the signals if the receipt has opened this gate and no person has passed since. */
-  #repeatedAnswer({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
+  #repeatedAnswer(request: AuthorizeRequest): AuthorizeAnswer | undefined {
     const { platform, signal } = this.#parts
+    const { deviceId, action } = request
     const last = this.#opened.get(deviceId)
-    if (last === undefined || receipt === undefined || hasItemIdentifier(identifiers)) return undefined
-    const isSame = last.answer.action === action && extractReceiptToken(receipt) === last.text
+    const isSame = last?.answer.action === action && receiptNameOf(request) === last.text
     if (!isSame || platform.clock.elapsed() - last.atMs > REPEAT_MS) return undefined
     signal(deviceId, { kind: 'release' })
     signal(deviceId, { kind: 'signal', signal: 'green', seconds: GREEN_SECONDS })
@@ -110,7 +116,7 @@ export class GateRequests {
       throw error
     }
     // If a person has passed since, the shopper has left and will not present the receipt again.
-    if (receipt !== undefined && this.#passagesAt(deviceId) === before) this.#remember(deviceId, receipt, answer)
+    if (this.#passagesAt(deviceId) === before) this.#remember(request, answer)
     await this.#signalResult(request, answer)
     return answer
   }
@@ -144,10 +150,12 @@ export class GateRequests {
    * Stores an answer, to give it again for the same receipt, only if its outcome is confirmed (P2). A failed outcome
    * frees its right, and staff resolve an unknown outcome.
    */
-  #remember(deviceId: string, receipt: string, answer: AuthorizeAnswer): void {
+  #remember(request: AuthorizeRequest, answer: AuthorizeAnswer): void {
     const { platform, wiring } = this.#parts
-    if (!answer.authorized || answer.outcome !== 'confirmed' || !wiring.hasPassageSensor(deviceId)) return
-    this.#opened.set(deviceId, { text: extractReceiptToken(receipt), answer, atMs: platform.clock.elapsed() })
+    const { deviceId } = request
+    const text = receiptNameOf(request)
+    if (text === undefined || !answer.authorized || answer.outcome !== 'confirmed') return
+    if (wiring.hasPassageSensor(deviceId)) this.#opened.set(deviceId, { text, answer, atMs: platform.clock.elapsed() })
   }
 
   async #signalResult({ deviceId, action, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {

@@ -104,7 +104,7 @@ const BASELINE = `
   -- Receipts that were honoured while isolated, until the cloud has acknowledged their claims.
   CREATE TABLE isolated_receipt (cti TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   -- rights: what the program may report, such as 'sales returns'.
-  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL, rights TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL, rights TEXT NOT NULL, till TEXT NOT NULL) WITHOUT ROWID, STRICT;
   -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
   CREATE TABLE sale (
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
@@ -125,6 +125,12 @@ const BASELINE = `
   CREATE TABLE till_tag (
     name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
     seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag.
+  CREATE TABLE till_code (
+    code TEXT NOT NULL, sale TEXT NOT NULL, exp INTEGER NOT NULL, risk_class INTEGER NOT NULL, sender TEXT NOT NULL, change INTEGER NOT NULL,
+    PRIMARY KEY (code, sale)) WITHOUT ROWID, STRICT;
+  CREATE INDEX till_code_change ON till_code (change) WHERE sender = '';
+  CREATE INDEX till_code_end ON till_code (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
   CREATE INDEX till_tag_change ON till_tag (change) WHERE sender = '';
   -- Browsers that were paired with a one-time link, and unused links.

@@ -325,6 +325,52 @@ describe('a till at an agent', () => {
     expect((await post('/v1/sales', sale([b]))).body.code).toBe('sales_not_allowed')
   })
 
+  it('counts the value of goods by their own price, and keeps a program to the till that it is paired as', async () => {
+    await open()
+    const [a, b] = [await newItem(), await newItem()]
+    const credential = newSecret('pair', store.world.random)
+    const rights = ['sales', 'returns'] as const
+    store.agent.ledger.pairings.addProgram(hashSecret(credential), 'one', store.world.clock.wall(), rights, 'till-9')
+    const one = { authorization: `Bearer ${credential}` }
+    for (const tillId of [undefined, 'till-3'])
+      expect((await post('/v1/sales', { ...sale([b]), tillId }, one)).body.code).toBe('till_missing')
+    expect((await post('/v1/sales/void', { saleId: '1', tillId: 'till-3' }, one)).body.code).toBe('till_missing')
+    expect((await post('/v1/sales', { ...sale([b]), tillId: 'till-9' }, one)).body.warnings).toEqual([])
+    expect((await post('/v1/returns', { returnId: 'other', epcs: [b] }, one)).status).toBe(200)
+    await allow([store.agent.identity.agentId], { valuePerHour: 10 })
+    await store.until('the limit', () => store.agent.trust.policy?.policy.tillSales.valuePerHour === 10)
+    const free = sale([a], { lines: [{ name: 'x', quantity: 1, priceUnit: 0, vat: 19, epcs: [a] }] })
+    expect((await post('/v1/sales', free)).body.warnings).toMatchObject([{ code: 'sale_over_limit' }])
+  })
+
+  it('takes no goods off hold, and warns of a sale that was voided before it came', async () => {
+    await open()
+    const held = await newItem()
+    await store.drive(
+      store.shop.ok('updateItemStatus', { storeId: store.shop.storeId, epc: held, itemStatus: 'exception_hold' }),
+    )
+    await store.until('the hold', () => store.agent.items.find('epc', held)?.status === 'exception_hold')
+    const back = sale([], { lines: [{ name: 'x', quantity: -1, priceUnit: 100, vat: 19, epcs: [held] }] })
+    expect((await post('/v1/sales', back)).body.warnings).toMatchObject([{ code: 'sale_of_held_item' }])
+    const epc = await newItem()
+    const late = sale([epc])
+    await post('/v1/sales/void', { saleId: late.saleId, tillId: late.tillId, series: late.series })
+    expect((await post('/v1/sales', late)).body.warnings).toMatchObject([{ code: 'sale_is_void' }])
+    await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+    expect(store.agent.items.find('epc', held)?.status).toBe('exception_hold')
+  })
+
+  it('leaves out returned tags that no item has, so that they cost no later decision', async () => {
+    await open()
+    const epc = await newItem()
+    const made = ['3034257BF7194E4000FFFF01', '3034257BF7194E4000FFFF02']
+    await post('/v1/sales', sale([made[0] ?? '', epc]))
+    await post('/v1/returns', { returnId: 'made', epcs: [...made, epc] })
+    const names = [...store.agent.items.namesIn(new Set(['returned'] as const))].map(({ name }) => name)
+    expect(new Set(names)).toEqual(new Set([epc]))
+    expect(store.agent.ledger.till.tag(`E${made[1]}`)).toBeUndefined()
+  })
+
   it('names the field of a malformed sale, and refuses customers', async () => {
     await open()
     const wrong = await post('/v1/sales', sale([], { lines: [{ quantity: 0, priceUnit: 1, vat: 19 }] }))

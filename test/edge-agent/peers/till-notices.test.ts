@@ -67,8 +67,87 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   await becomes(s.other, epc, 'paid')
   await post(s.home, 'sales/void', { saleId: sold.saleId })
   await becomes(s.other, epc, 'cancelled')
-  const denied = s.home.agent.ledger.till.changesAfter(0, 100).find(({ name }) => name.startsWith('R'))
+  const denied = s.home.agent.ledger.till.changesAfter(0).tags.find(({ name }) => name.startsWith('R'))
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
+})
+
+it('a sale that is repeated at another agent does not sell goods again that came back', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  await post(s.home, 'sales', sold)
+  await post(s.home, 'returns', { returnId: 'back', epcs: [epc], resellable: true })
+  await becomes(s.other, epc, 'sellable')
+  expect((await post(s.other, 'sales', sold)).warnings).toEqual([])
+  expect([statusAt(s.other, epc), statusAt(s.home, epc)]).toEqual(['sellable', 'sellable'])
+  // A new sale counts.
+  await post(s.other, 'sales', sale(epc))
+  await becomes(s.home, epc, 'paid')
+})
+
+it('neither the highest rank nor what an agent said before it was revoked mutes a later report', async () => {
+  const [epc = '', other = ''] = await openTills(2)
+  const { till } = s.home.agent.ledger
+  const tag = { name: `E${epc}`, status: 'sellable' as const, rank: 2 ** 31, epoch: 0, ver: null }
+  s.home.agent.ledger.commits.now(() => void till.receiveTag(tag, s.other.agent.identity.agentId, 1, () => true))
+  await post(s.home, 'sales', sale(epc))
+  await post(s.home, 'sales', sale(other))
+  await becomes(s.other, epc, 'paid')
+  await becomes(s.other, other, 'paid')
+  const known = { ...tag, name: `E${'9'.repeat(24)}`, rank: 1_000 }
+  const later = { ...known, status: 'paid' as const, rank: 1 }
+  s.home.agent.ledger.commits.now(() => {
+    till.receiveTag(known, 'revoked', 1, () => true)
+    expect(till.receiveTag(later, 'honest', 2, (sender) => sender !== 'revoked')).toBe(true)
+  })
+  expect(till.tag(known.name)).toMatchObject({ status: 'paid', sender: 'honest' })
+})
+
+it('thousands of tags and their places in the items reach the other agent in portions', async () => {
+  await openTills(0)
+  const count = 3_000
+  const { commits, till } = s.home.agent.ledger
+  const name = (n: number) => `E${n.toString(16).toUpperCase().padStart(24, '3')}`
+  commits.now(() => {
+    for (let n = 0; n < count; n++) till.saveTag(name(n), 'paid', s.platform.clock.wall(), 1)
+  })
+  s.home.agent.tillNotices.send()
+  const there = () => s.other.agent.ledger.till
+  await until('the tags', async () => there().tag(name(count - 1)) !== undefined)
+  commits.now(() => till.acknowledge(1, [0, 7]))
+  s.home.agent.tillNotices.send()
+  await until('the places', async () => {
+    for (let n = 0; n < count; n++) if (there().tag(name(n))?.ver !== 7) return false
+    return true
+  })
+})
+
+it('the code of a sale opens one barrier of all agents, once, without the cloud', async () => {
+  await openTills(0)
+  const code = `C-${newSecret('pair', s.platform.random)}`
+  await post(s.home, 'sales', {
+    ...sale(),
+    lines: [{ name: 'Milch', quantity: 1, priceUnit: 99, vat: 7 }],
+    receiptCodes: [code],
+  })
+  const find = (node: LanAgent) => node.agent.lanes.saleOfCode('gate', code, true)
+  await until('the code there', async () => (await find(s.other)).kind === 'sale')
+  const [here, there] = [await find(s.home), await find(s.other)]
+  expect(here).toEqual(there)
+  const presented = here.kind === 'sale' ? { sale: here.sale } : {}
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => {
+      const node = n % 2 === 0 ? s.home : s.other
+      return node.agent.lanes.request({
+        deviceId: node.deviceId,
+        action: 'authorize_exit',
+        identifiers: {},
+        ...presented,
+      })
+    }),
+  )
+  // Requests at one gate at the same time share their answer.
+  expect(answers.filter(({ authorized }) => authorized)).toHaveLength(4)
+  expect(s.home.moved + s.other.moved).toBe(1)
 })
 
 it('is repeated until the other agent has it, also after restarts of both', async () => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { BrokenInvariant } from '../../../../policy/assert.ts'
-import { JournalBody } from '../../../../policy/journal.ts'
+import { JournalBody, type TillEvidence } from '../../../../policy/journal.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
@@ -13,6 +13,7 @@ import {
 } from '../../evidence/apply-delegated.ts'
 import { applyClaim } from '../../evidence/apply-claim.ts'
 import { applyOutcome } from '../../evidence/apply-outcome.ts'
+import { EvidenceFacts } from '../../evidence/evidence-facts.ts'
 import {
   finishEvidence,
   openEvidence,
@@ -318,13 +319,27 @@ async function applyEvidence(
     case 'sale':
     case 'sale_void':
     case 'sale_return':
-      return call.services.applyTill(
-        { ...call, emit: scope.emit, afterCommit: scope.afterCommit },
-        source,
-        evidence,
-        atMs,
-      )
+      return applyTillRow(call, scope, source, evidence)
   }
+}
+
+/** Applies a report of a till. It reads and writes rights itself, so it needs all earlier rows, and later rows need it. */
+async function applyTillRow(
+  call: IngestCall,
+  scope: EvidenceScope,
+  source: EvidenceSource & { agentId: string },
+  evidence: TillEvidence,
+): Promise<boolean> {
+  await finishEvidence(scope)
+  const isApplied = await call.services.applyTill(
+    { ...call, emit: scope.emit, afterCommit: scope.afterCommit },
+    source,
+    evidence,
+    source.atMs,
+  )
+  scope.redemptions.reset()
+  scope.facts = new EvidenceFacts(scope.db, scope.tenant)
+  return isApplied
 }
 
 /** Returns the key of this row's `unapplied` exception. */

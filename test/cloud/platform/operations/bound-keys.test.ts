@@ -102,6 +102,7 @@ const REQUESTS: readonly Row[] = [
   ]),
   ['voidSale', (of) => ({ storeId: of.storeId, saleId: 'hidden', tillId: 'a' })],
   ['revokeTill', (of) => ({ storeId: of.storeId, tillId: 'a' })],
+  ['getReceiptFromCode', (of) => ({ storeId: of.storeId, code: 'unknown-code' })],
   ['fetchProduct', (of) => ({ productId: of.productId })],
   ['fetchProduct', (of) => ({ id: of.productId })],
   ['fetchProduct', (of) => ({ barcode: of.ean })],

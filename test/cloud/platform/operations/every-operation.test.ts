@@ -223,6 +223,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   recordReturns: ({ storeId }) => ({ storeId, returns: [{ returnId: '1', saleId: 'none' }] }),
   voidSale: ({ storeId }) => ({ storeId, saleId: 'none' }),
   revokeTill: ({ storeId }) => ({ storeId, tillId: 'till-x' }),
+  getReceiptFromCode: ({ storeId }) => ({ storeId, code: 'unknown-code' }),
   syncPOS: ({ storeId }) => ({
     storeId,
     system: 'generic',

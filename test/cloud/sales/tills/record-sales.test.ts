@@ -1,3 +1,4 @@
+import { enrolTestAgent } from '../../../support/test-agent.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -150,6 +151,19 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       ])
     })
 
+    it('on hold do not come back at a till, so that it could sell them', async () => {
+      const { epc } = await shop.newItem(jacket)
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+      const back = await recordOne(sale({ lines: [line({ quantity: -1, epcs: [epc] })] }))
+      expect(back.warnings).toMatchObject([{ code: 'sale_of_held_item', tag: epc }])
+      const { errors } = await shop.ok('recordReturns', {
+        storeId: shop.storeId,
+        returns: [{ returnId: `hold-${epc}`, epcs: [epc], resellable: true }],
+      })
+      expect(errors[0].code).toBe('illegal_move')
+      expect(await statusOf(epc)).toBe('exception_hold')
+    })
+
     it('of a recall stay', async () => {
       const product = shop.products[3]
       const { epc } = await shop.newItem(product)
@@ -163,6 +177,25 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(epc)).toBe('sellable')
       await shop.ok('endRecall', { recallId })
     })
+  })
+
+  it('finds the receipt of a printed code, also for an agent of the store, and none that two sales printed', async () => {
+    const [code, shared] = [`code-${newEpc()}`, `both-${newEpc()}`]
+    const { purchaseId, receiptToken } = await recordOne(sale({ receiptCodes: [code, shared] }))
+    await recordOne(sale({ receiptCodes: [shared] }))
+    const agent = await enrolTestAgent(shop)
+    const found = { purchaseId, token: receiptToken }
+    expect(await shop.ok('getReceiptFromCode', { storeId: shop.storeId, code })).toMatchObject(found)
+    expect((await agent.call('getReceiptFromCode', { storeId: shop.storeId, code })).body).toMatchObject(found)
+    const other = { storeId: shop.otherStoreId, code }
+    expect([
+      (await agent.call('getReceiptFromCode', other)).status,
+      (await shop.call('getReceiptFromCode', other)).status,
+    ]).toEqual([404, 404])
+    expect((await shop.call('getReceiptFromCode', { storeId: shop.storeId, code: shared })).body.reason).toBe(
+      'code_of_several_sales',
+    )
+    expect((await shop.call('getReceiptFromCode', { storeId: shop.storeId, code: 'unknown-code' })).status).toBe(404)
   })
 
   it('takes weighed goods, discounts, returned empties and returns in one sale', async () => {
@@ -397,6 +430,19 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect([await statusOf(a.epc), await statusOf(b.epc)]).toEqual(['paid', 'sellable'])
       const denied = await detach({ epc: b.epc, receiptToken })
       expect(denied.authorized).toBe(false)
+      const gate = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', receiptToken }
+      expect((await shop.ok('verifyProtectedItem', gate)).authorized, 'barrier').toBe(false)
+      await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy })
+    })
+
+    it('count the value of goods by their own price, because a till states its prices', async () => {
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+      const tillSales = { valuePerHour: 50 }
+      await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales } })
+      const { epc } = await shop.newItem(shop.products[0], { price: 60 })
+      const { warnings } = await recordOne(sale({ tillId: 'till-8', lines: [line({ priceUnit: 0, epcs: [epc] })] }))
+      expect(warnings).toMatchObject([{ code: 'sale_over_limit' }])
+      expect(await statusOf(epc)).toBe('sellable')
       await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy })
     })
 

@@ -177,6 +177,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     await scene.call('recordSales', { storeId, sales: [sale] })
     return { storeId, saleId: sale.saleId }
   },
+  getReceiptFromCode: (scene) => ({ storeId: storeOf(scene), code: `code-${scene.count()}` }),
   revokeTill: (scene) => ({ storeId: storeOf(scene), tillId: `till-${scene.count()}` }),
   syncPOS: (scene) => ({ storeId: storeOf(scene), ...connected(TILL) }),
   pushToPOS: (scene) => ({

@@ -12,7 +12,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'recall-not-noticed',
     what: 'The cloud raises no exception for goods that were released while they were recalled.',
-    changes: [change('cloud/protection/evidence/apply-outcome.js', '(await wasRecalled(scope, key, atMs))', 'false')],
+    changes: [change('cloud/protection/evidence/apply-outcome.js', '(await wasRecalled(scope, each, atMs))', 'false')],
     faults: ['partition'],
     liveness: true,
   },

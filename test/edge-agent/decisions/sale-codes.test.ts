@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { newId } from '../../../policy/ids.ts'
+import { receiptCodeHash } from '../../../policy/till-sale.ts'
+import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
+import type { Json } from '../../support/cloud.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+
+/** Codes that a till prints on its receipts open a barrier once (ADR till-sales). */
+let store: TestStore
+let credential = ''
+beforeEach(async () => {
+  store = await openStore()
+  const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+  await store.drive(
+    store.shop.ok('updateProtectionPolicy', {
+      storeId: store.shop.storeId,
+      policy: { ...policy, tillSales: { agents: [store.identity.agentId], salesPerHour: 30 } },
+    }),
+  )
+  await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.agents.length === 1)
+})
+afterEach(() => store.stop())
+
+const OPEN = { authorized: true, outcome: 'confirmed' }
+const USED = { authorized: false, reason: 'already_redeemed' }
+const code = () => `C-${newId('x', store.world)}`
+
+async function offline(isOffline = true): Promise<void> {
+  store.network(!isOffline)
+  await store.until('the network', () => store.agent.link.isOnline !== isOffline)
+}
+
+let number = 0
+function sale(receiptCodes: string[], fields: Json = {}): Json {
+  return {
+    saleId: `c${++number}`,
+    tillId: 'till-1',
+    occurredAt: new Date(store.world.clock.wall()).toISOString(),
+    receiptCodes,
+    lines: [{ name: 'Milch', quantity: 1, priceUnit: 199, vat: 7 }],
+    ...fields,
+  }
+}
+
+async function post(path: string, body: Json): Promise<Json> {
+  const answer = await store.local(path, { method: 'POST', body, headers: { authorization: `Bearer ${credential}` } })
+  expect(answer.status).toBe(200)
+  return answer.body
+}
+
+/** What the gate's scanner shows for a text. */
+async function scan(text: string, deviceId = store.shop.devices.exit_gate): Promise<Json> {
+  const { body } = await store.local('/v1/scan', { method: 'POST', body: { deviceId, text } })
+  return body.kind === 'decision' ? body.answer : body
+}
+
+it.each([false, true])('opens once for a sale at this agent, offline %s', async (isOffline) => {
+  pair()
+  if (isOffline) await offline()
+  const text = code()
+  await post('/v1/sales', sale([text, code()]))
+  expect(await scan(text)).toMatchObject(OPEN)
+  expect(await scan(text)).toMatchObject(USED)
+  await offline(false)
+  await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+  expect(await scan(text)).toMatchObject(USED)
+  expect(
+    await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', scan: text }),
+  ).toMatchObject(USED)
+  const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+  expect(exceptions.map(({ kind }: Json) => kind)).toEqual([])
+})
+
+it('opens online for a sale that the till sent to the cloud, and releases its labels', async () => {
+  const text = code()
+  const { ean } = store.shop.products[0]
+  const lines = [{ ean, quantity: 1, priceUnit: 990, vat: 19 }]
+  await store.drive(store.shop.ok('recordSales', { storeId: store.shop.storeId, sales: [sale([text], { lines })] }))
+  expect(await scan(text, store.shop.devices.pos_deactivator)).toMatchObject(OPEN)
+  expect(await scan(text)).toMatchObject(OPEN)
+  expect(await scan(text)).toMatchObject(USED)
+})
+
+it('opens nothing after a void, a return of the whole sale, or for a sale beyond the limits', async () => {
+  pair()
+  await offline()
+  const [gone, back, part, over] = [code(), code(), code(), code()]
+  const sold = [sale([gone]), sale([back]), sale([part])]
+  for (const each of sold) await post('/v1/sales', each)
+  await post('/v1/sales/void', { saleId: sold[0].saleId, tillId: 'till-1' })
+  await post('/v1/returns', { returnId: 'r1', saleId: sold[1].saleId, tillId: 'till-1' })
+  await post('/v1/returns', { returnId: 'r2', saleId: sold[2].saleId, tillId: 'till-1', lines: [{ lineId: '1' }] })
+  for (let n = 0; n < 30; n++) await post('/v1/sales', sale([]))
+  await post('/v1/sales', sale([over]))
+  for (const text of [gone, back]) expect(await scan(text)).toMatchObject({ reason: 'token_revoked' })
+  expect(await scan(over)).toMatchObject({ why: 'needs_connection' })
+  await offline(false)
+  await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+  for (const text of [gone, back, over]) expect((await scan(text)).authorized).toBe(false)
+})
+
+it('calls staff for a code that two sales printed, and after ten wrong ones', async () => {
+  pair()
+  const text = code()
+  await post('/v1/sales', sale([text]))
+  await post('/v1/sales', sale([text]))
+  for (const isOffline of [true, false]) {
+    await offline(isOffline)
+    await store.until('the report', () => isOffline || store.agent.ledger.journal.waiting === 0)
+    expect(await scan(text)).toMatchObject({ kind: 'not_understood', why: 'needs_staff' })
+  }
+  const good = code()
+  await post('/v1/sales', sale([good]))
+  for (let n = 0; n < 8; n++) expect(await scan(code())).toMatchObject({ why: 'unknown_code' })
+  expect(await scan(good)).toMatchObject({ why: 'needs_staff' })
+  await store.world.advance(600_000)
+  expect(await scan(good)).toMatchObject(OPEN)
+})
+
+it('expires after a day, and needs a policy that names the agent', async () => {
+  pair()
+  await offline()
+  const text = code()
+  await post('/v1/sales', sale([text]))
+  const { till } = store.agent.ledger
+  const hash = receiptCodeHash(store.shop.storeId, text)
+  const nowS = Math.floor(store.world.clock.wall() / 1_000)
+  expect([till.salesWithCode(hash, nowS), till.salesWithCode(hash, nowS + 86_400)]).toMatchObject([[{}], []])
+  await offline(false)
+  const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+  const tillSales = { ...policy.tillSales, agents: [] }
+  await store.drive(
+    store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, tillSales } }),
+  )
+  await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.agents.length === 0)
+  await offline()
+  expect(await scan(text)).toMatchObject({ why: 'needs_connection' })
+})
+
+function pair(): void {
+  credential = newSecret('pair', store.world.random)
+  store.agent.ledger.pairings.addProgram(hashSecret(credential), 'till 1', store.world.clock.wall(), [
+    'sales',
+    'returns',
+  ])
+}
