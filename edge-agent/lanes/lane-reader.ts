@@ -54,22 +54,22 @@ const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 
 /** Time in which the last receipt at a device covers the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
 
-/** Wrong codes at a lane in `WRONG_CODES_MS`, after which only staff may present one. */
-const WRONG_CODES = 10
-const WRONG_CODES_MS = 10 * 60_000
-
-/** The purchase that a text names. Only people type the end of a number, and printed tag numbers look alike. */
+/** The purchase that a text names. Only staff type the end of a number, because numbers of tags and codes of tills look alike. */
 function purchaseIn(
   text: string,
   device: DeviceFacts | undefined,
-  byHand: boolean | undefined,
+  isTypedByStaff: boolean | undefined,
 ): { purchaseId: string } | { number: string } | undefined {
   const purchaseId = purchaseNumberIn(text)
   if (purchaseId !== undefined) return { purchaseId }
-  const isEnd = byHand === true && device !== undefined && !TAG_NUMBER_DEVICES.has(device.deviceType)
+  const isEnd = isTypedByStaff === true && device !== undefined && !TAG_NUMBER_DEVICES.has(device.deviceType)
   const number = isEnd ? numberEndIn(text) : undefined
   return number === undefined ? undefined : { number }
 }
+
+/** Wrong codes at a lane in `WRONG_CODES_MS`, after which only staff may present one. */
+const WRONG_CODES = 10
+const WRONG_CODES_MS = 10 * 60_000
 
 const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_understood', why } })
 
@@ -101,12 +101,14 @@ export class LaneReader {
     const state = states.of(deviceId)
     const session = sessionFor(state, caller)
     if (byHand || (device && STAFF_WORKFLOWS.has(device.workflowType))) operators.find(session)
-    const named = purchaseIn(text, device, byHand)
+    const named = purchaseIn(text, device, byHand && operators.peek(session) !== undefined)
     // Unlike a receipt, the number of a purchase is no secret: lists and webhooks contain it. So it needs staff.
     if (named !== undefined && !operators.peek(session)) return notUnderstood('needs_staff')
     const found = named === undefined ? undefined : await this.#parts.receiptOfPurchase(named)
-    if (found?.kind === 'none') return notUnderstood(found.why)
-    const scanned = classifyScan(found?.text ?? text, symbology)
+    // What is the end of no number may be a code that a till printed.
+    const isOther = named !== undefined && 'number' in named && found?.kind === 'none' && found.why === 'unknown_code'
+    if (found?.kind === 'none' && !isOther) return notUnderstood(found.why)
+    const scanned = classifyScan(found?.kind === 'receipt' ? found.text : text, symbology)
     if (scanned.kind === 'badge') {
       const callerId = typeof caller === 'object' ? caller.id : undefined
       return { result: laneOperators.signInWithProof(deviceId, { badge: scanned.text }, callerId) }

@@ -129,7 +129,7 @@ function goodsName({ name, category, brand }: PageGoods, texts: Texts): string {
 
 /** True if a receipt, rather than a tag, has nothing left to release. */
 function isUsedReceipt({ answer, item }: PageDecision): boolean {
-  return item === undefined && !answer.authorized && answer.reason === 'already_redeemed'
+  return item === undefined && answer.reason === 'already_redeemed' && answer.action !== 'authorize_exit'
 }
 
 function usedReceipt(texts: Texts): ResultView {

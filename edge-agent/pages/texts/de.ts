@@ -39,11 +39,11 @@ export const reasonsDe: Texts['reasons'] = {
   },
   device_not_capable: {
     what: 'Dieses Gerät kann das nicht.',
-    todo: 'Bitte mit der Ware zum Selbstablöser oder zur Servicestation gehen.',
+    todo: 'Bitte mit der Ware an ein anderes Gerät gehen: Selbstablöser oder Servicestation.',
   },
   technology_mismatch: {
     what: 'Dieses Etikett passt nicht zu diesem Gerät.',
-    todo: 'Bitte mit der Ware zum Selbstablöser oder zur Servicestation gehen.',
+    todo: 'Bitte mit der Ware an ein anderes Gerät gehen: Selbstablöser oder Servicestation.',
   },
   item_unknown: { what: 'Diese Ware ist nicht bekannt.', todo: 'Den Beleg scannen und mit der Ware vergleichen.' },
   recalled: {

@@ -36,11 +36,11 @@ export const reasonsEn: Texts['reasons'] = {
   },
   device_not_capable: {
     what: 'This device cannot do that.',
-    todo: 'Take the goods to the self-detacher or the service desk.',
+    todo: 'Take the goods to another device: the self-detacher or the service desk.',
   },
   technology_mismatch: {
     what: 'This tag does not fit this device.',
-    todo: 'Take the goods to the self-detacher or the service desk.',
+    todo: 'Take the goods to another device: the self-detacher or the service desk.',
   },
   item_unknown: { what: 'This item is unknown.', todo: 'Scan the receipt and compare the goods.' },
   recalled: {

@@ -113,9 +113,9 @@ describe('lanes with readers, through the whole agent', () => {
     const unpaid = await store.shop.ok('startCheckout', { sessionId, items: [{ ean: cheap().ean, quantity: 1 }] })
     const number = purchase.transactionId as string
     const end = number.slice(-6)
-    for (const typed of [number, end]) expect(await type(typed)).toEqual({ kind: 'not_understood', why: 'needs_staff' })
-    // A scanner reads no number that a person typed.
-    expect(await store.drive(store.agent.lanes.scan(station, end))).toMatchObject({ why: 'unknown_code' })
+    expect(await type(number)).toEqual({ kind: 'not_understood', why: 'needs_staff' })
+    // For others, the end of a number is a text like any other: a till may have printed it as a code.
+    expect(await type(end)).toEqual({ kind: 'not_understood', why: 'unknown_code' })
     const { operatorId } = await store.drive(
       store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
     )
