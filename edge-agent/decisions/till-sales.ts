@@ -416,13 +416,14 @@ export class TillSales {
   #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
     const { till } = this.#parts.ledger
     const moves = new Map<string, { keys: string[]; status: ItemStatus }>()
+    let ofSale: string[][] | undefined
     for (const { request } of till.waitingReturns(saleKey)) {
       const { lines, ...sent } = JSON.parse(request ?? '{}') as TillReturn
       const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
       const back =
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
-          : this.#tagsOfSale(till.sale(saleKey))
+          : (ofSale ??= this.#tagsOfSale(till.sale(saleKey)))
       const status = sent.resellable === true ? 'sellable' : 'returned'
       // Several returns may name a tag, or the whole sale. The first counts.
       for (const keys of back) if (!moves.has(keys[0] ?? '')) moves.set(keys[0] ?? '', { keys, status })

@@ -72,7 +72,10 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
   })
 }
 
-/** Slots for notices about sales. Notices are checked and stored one at a time, so that other requests come between. */
+/**
+ * Slots for notices about sales. Notices are checked and stored one at a time, each in a turn of the event loop of its
+ * own, so that other requests come between.
+ */
 function noticeSlots() {
   const open = new Map<string, number>()
   let total = 0
@@ -92,7 +95,7 @@ function noticeSlots() {
       }
     },
     inTurn<T>(check: () => Promise<T>): Promise<T> {
-      const result = last.then(check)
+      const result = last.then(() => new Promise((resolve) => setImmediate(resolve))).then(check)
       last = result.catch(() => undefined)
       return result
     },
