@@ -36,6 +36,12 @@ export async function moveByStaff(
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
 }
 
+/**
+ * Purchases whose rights end with one report of returned goods. Goods of further ones are `returned` and alarm; their
+ * rights end when they go back on sale.
+ */
+export const PURCHASES_LIMIT = 20
+
 /** Does for goods that came back to a till what `moveByStaff` does for one, with few statements. Returns them by id. */
 export async function moveBack(
   call: Call,
@@ -44,7 +50,7 @@ export async function moveBack(
   by: MovedBy,
 ): Promise<ReadonlyMap<string, ProtectedItemRow>> {
   const unlinked = itemStatus === 'sellable' ? await unlinkPurchases(call, items) : undefined
-  if (!unlinked) await returnItems(call, items)
+  if (!unlinked) await returnItems(call, items, PURCHASES_LIMIT)
   const changes = items.map((item) => ({
     item,
     change: { item_status: itemStatus, ...unlinked?.get(item.item_id) },
@@ -94,7 +100,11 @@ async function unlinkPurchases(
 }
 
 /** Ends tokens and units of items that came back. */
-async function returnItems(call: Call, items: readonly ProtectedItemRow[]): Promise<void> {
+async function returnItems(
+  call: Call,
+  items: readonly ProtectedItemRow[],
+  purchasesLimit = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { db, services } = call
   for (const itemId of await itemsWithTokens(
     call,
@@ -102,7 +112,8 @@ async function returnItems(call: Call, items: readonly ProtectedItemRow[]): Prom
   ))
     await revokeTokens(call, { kind: 'item', itemId }, 'its item was returned')
   const sold = items.filter((item) => item.purchase_id !== null && item.line_id !== null && item.unit_no !== null)
-  for (const [purchaseId, ofPurchase] of groupBy(sold, (item) => item.purchase_id ?? '')) {
+  const byPurchase = [...groupBy(sold, (item) => item.purchase_id ?? '')].slice(0, purchasesLimit)
+  for (const [purchaseId, ofPurchase] of byPurchase) {
     const purchase = await findPurchase(db, ofPurchase[0]?.tenant ?? '', purchaseId)
     if (!purchase) continue
     const rights = await allRightsOf(db, purchaseId)

@@ -18,7 +18,7 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { TillReturnRow } from '../../platform/persistence/tables/tills.ts'
 import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { moveBack } from '../../protection/items/move-by-staff.ts'
+import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { amountsOfPieces, isCoupon, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
@@ -225,7 +225,8 @@ async function returnTags(
       throw precondition('sold_since', 'the goods were sold again after this return: return their last sale')
     return returnPieces(call, store, purchase, request, recorded.storedMs)
   }
-  if (purchaseId !== undefined)
+  const purchases = new Set(items.flatMap((item) => item.purchase_id ?? []))
+  if (purchaseId !== undefined || purchases.size > PURCHASES_LIMIT)
     throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
   const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
   // A refused return changes nothing, so all of its goods are checked first.

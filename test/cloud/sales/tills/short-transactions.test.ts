@@ -128,3 +128,12 @@ it('keep goods that came back with few statements, also if an agent reports what
   expect(await countStatements(() => agent.report([row]))).toBeLessThan(200)
   expect(await statuses(epcs)).toEqual(new Set(['returned']))
 })
+
+it('take back goods of many purchases with few statements', async () => {
+  const epcs = await register(100)
+  await record(...epcs.map((epc) => saleOf([epc])))
+  const sale = saleOf(epcs)
+  const lines = sale.lines.map((line) => ({ ...line, quantity: -100 }))
+  expect(await countStatements(() => record({ ...sale, lines }))).toBeLessThan(600)
+  expect(await statuses(epcs)).toEqual(new Set(['returned']))
+})
