@@ -240,7 +240,7 @@ export const COMMANDS: readonly Command[] = [
   commandWith(
     ['completion'],
     'bash|zsh',
-    'Print the script that completes commands and options in a shell: source <(untag completion bash)',
+    'Print the script that completes commands in a shell: source <(untag completion bash)',
     tools.COMPLETION_OPTIONS,
     async (shell, settings) => (await import('./commands/completion.ts')).runCompletion(shell, settings, COMMANDS),
   ),
