@@ -85,7 +85,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up of a device (${NO_CHROMIUM ?? 'in Chrom
       await form.locator('button[type=submit]').click()
       // The gate of the demonstration has a fire panel, so each lock must say what it does in a fire.
       const missing = await form.locator('[data-path=opensInEmergency] .field-fault').innerText()
-      expect(missing).toMatch(lang === 'en' ? /^give true/ : /^Bitte dieses Feld ausfüllen\.$/)
+      expect(missing).toMatch(lang === 'en' ? /^Please fill in this field\.$/ : /^Bitte dieses Feld ausfüllen\.$/)
       await isClean(technician, `setup-fault-${lang}`)
       await field('opensInEmergency').selectOption('false')
       await form.locator('[data-code]').fill('AAAA-AAAA-AAAA')

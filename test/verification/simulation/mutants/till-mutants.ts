@@ -105,7 +105,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     what: 'A till sells goods on hold without a warning.',
     changes: [
       change(
-        SALES,
+        'edge-agent/decisions/till-doubts.js',
         "if (item.status !== 'sellable')\n        return { code: 'sale_of_held_item'",
         "if (item.status === 'cancelled')\n        return { code: 'sale_of_held_item'",
       ),
@@ -162,9 +162,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'late-row-overrides-change',
     what: 'A late row makes goods paid that staff have counted since.',
-    changes: [
-      change('cloud/sales/tills/sale-lines.js', 'return last !== undefined && (last', 'return last === null && (last'),
-    ],
+    changes: [change('cloud/sales/tills/sale-lines.js', '(item && isChanged(item) ?', '(item && !isChanged ?')],
     faults: ['tills', 'partition'],
     liveness: true,
   },
