@@ -150,8 +150,9 @@ export class TillSales {
   /** Share of a commit that a void or return of a whole sale takes. */
   #sizeOfSale({ saleId = '', tillId, series }: Pick<TillReturn, 'saleId' | 'tillId' | 'series'>): number {
     const { ledger, storeId } = this.#parts
-    const sale = ledger.till.sale(saleKeyOf(storeId, { saleId, tillId, series }))
-    return 1 + Math.ceil((sale?.tags.length ?? 0) / CHARACTERS_PER_SIZE)
+    const saleKey = saleKeyOf(storeId, { saleId, tillId, series })
+    const characters = ledger.till.sale(saleKey)?.tags.length ?? 0
+    return 1 + Math.ceil(characters / CHARACTERS_PER_SIZE + ledger.till.paidBy(saleKey).length / TAGS_PER_SIZE)
   }
 
   #sell(sale: TillSale, nowMs: number): SaleAnswer {
@@ -196,7 +197,8 @@ export class TillSales {
       })
     if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
-    for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq)
+    const paidBy = becomes === 'paid' ? saleKey : null
+    for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq, paidBy)
     till.saveSale({
       saleKey,
       tillId,
@@ -314,8 +316,10 @@ export class TillSales {
     const saleKey = saleKeyOf(storeId, name)
     const known = ledger.till.sale(saleKey)
     const { saleId, tillId, series } = name
+    // Another agent may have announced the sale.
+    const isSold = ledger.till.tag(`S${saleKey}`) !== undefined
     if (known?.state === 'void')
-      return { saleId, waiting: known.content === '', items: [], synced: known.seq <= ledger.journal.acked }
+      return { saleId, waiting: known.content === '' && !isSold, items: [], synced: known.seq <= ledger.journal.acked }
     const evidence: JournalBody['evidence'] = {
       kind: 'sale_void',
       saleId,
@@ -324,28 +328,37 @@ export class TillSales {
       ...(reason !== undefined && { reason }),
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
-    const items = this.#tagsOfSale(known).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
+    const items = this.#tagsOfSale(saleKey).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
     this.#endReceipt(saleKey, 'cancelled', nowMs, seq)
     const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
     const paid = known?.state === 'paid' ? known : undefined
     ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
-    return { saleId, waiting: paid === undefined, items, synced: false }
+    return { saleId, waiting: paid === undefined && !isSold, items, synced: false }
   }
 
   /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
-  #endReceipt(saleKey: string, status: 'returned' | 'cancelled', nowMs: number, seq: number): void {
+  #endReceipt(saleKey: string, status: ItemStatus, nowMs: number, seq: number): void {
     const { ledger } = this.#parts
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
     ledger.till.saveTag(`R${saleKey}`, status, nowMs, seq)
   }
 
   /** The tags of a sale, without those that came back and were perhaps sold again since. */
-  #tagsOfSale(sale: StoredSale | undefined): string[][] {
-    const { till } = this.#parts.ledger
-    const all = sale ? (JSON.parse(sale.tags) as string[][]) : []
-    return all.filter(([name]) => name !== undefined && [sale?.seq, undefined].includes(till.tag(name)?.seq))
+  #tagsOfSale(saleKey: string): string[][] {
+    const { ledger, items } = this.#parts
+    const names = JSON.parse(ledger.till.sale(saleKey)?.tags ?? '[]') as string[][]
+    const pieces = names.filter(([name]) => name !== undefined && ledger.till.tag(name) === undefined)
+    // Other agents announce the tags of their sales.
+    const seen = new Set<string>()
+    for (const name of ledger.till.paidBy(saleKey)) {
+      if (seen.has(name)) continue
+      const piece = names.find((each) => each.includes(name)) ?? items.keysOfKey(name)
+      for (const each of piece) seen.add(each)
+      pieces.push(piece)
+    }
+    return pieces
   }
 
   /**
@@ -395,7 +408,7 @@ export class TillSales {
         : this.#moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
     })
     const answer = { returnId: request.returnId, items: back }
-    if (saleKey !== undefined && !namesGoods(request)) this.#endReceipt(saleKey, 'returned', nowMs, seq)
+    if (saleKey !== undefined && !namesGoods(request)) this.#endReceipt(saleKey, status, nowMs, seq)
     ledger.till.saveReturn({
       returnKey,
       content,
@@ -423,7 +436,7 @@ export class TillSales {
       const back =
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
-          : (ofSale ??= this.#tagsOfSale(till.sale(saleKey)))
+          : (ofSale ??= this.#tagsOfSale(saleKey))
       const status = sent.resellable === true ? 'sellable' : 'returned'
       // Several returns may name a tag, or the whole sale. The first counts.
       for (const keys of back) if (!moves.has(keys[0] ?? '')) moves.set(keys[0] ?? '', { keys, status })
@@ -446,8 +459,7 @@ export class TillSales {
     )
       throw new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
     if (named.length > 0) return named
-    const sale = saleId === undefined ? undefined : this.#parts.ledger.till.sale(this.#keyOfSale(request))
-    const all = this.#tagsOfSale(sale)
+    const all = saleId === undefined ? [] : this.#tagsOfSale(this.#keyOfSale(request))
     // Which piece of a line came back, only its tag can tell.
     if (all.length > 0 && lines)
       throw new TillRefusal(

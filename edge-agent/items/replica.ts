@@ -298,7 +298,11 @@ export class Replica {
 
   /** All names of an item, as a till's report is stored; the name itself if the item is unknown. */
   keysOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string[] {
-    const key = keyOf(kind, name)
+    return this.keysOfKey(keyOf(kind, name))
+  }
+
+  /** Like `keysOf`, with one of the keys. */
+  keysOfKey(key: string): string[] {
     try {
       return [key, ...this.#disk.othersOf(key)]
     } catch (error) {

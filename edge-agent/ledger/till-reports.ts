@@ -48,6 +48,8 @@ export interface TagNotice {
   readonly rank: number
   readonly epoch: number
   readonly ver: number | null
+  /** The sale that made the tag paid. */
+  readonly sale: string | null
 }
 
 interface StoredTag extends TagNotice {
@@ -58,7 +60,9 @@ interface StoredTag extends TagNotice {
   readonly change: number
 }
 
-const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change'
+const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change, sale'
+
+const nextRank = (rank = 0) => Math.min(RANK_LIMIT, rank + 1)
 
 const CODE = 'code, sale, exp, risk_class AS riskClass'
 
@@ -87,6 +91,7 @@ export class TillReports {
   /** Numbers never fall, although other agents' reports replace numbered rows. */
   #highest = 0
   readonly #tagsIn
+  readonly #paidBy
   readonly #saveTag
   readonly #codes
   readonly #codeChanges
@@ -140,11 +145,12 @@ export class TillReports {
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
     )
     this.#tagsIn = db.prepare<[string], { name: string }>('SELECT name FROM till_tag WHERE status = ?')
+    this.#paidBy = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ? AND status = 'paid'`)
     this.#saveTag = db.prepare(
-      `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change)
-       VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change)
+      `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale)
+       VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change, @sale)
        ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender,
-         stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change`,
+         stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change, sale = excluded.sale`,
     )
     // Each tag is a change of its own, so that notices can name them in portions.
     this.#acknowledge = db.prepare(
@@ -205,10 +211,41 @@ export class TillReports {
     return CAME_BACK.flatMap((status) => (statuses.has(status) ? this.#tagsIn.all(status).map(({ name }) => name) : []))
   }
 
-  /** Stores what a till reported here of a tag. */
-  saveTag(name: string, status: ItemStatus, storedMs: number, seq: number): void {
-    const rank = Math.min(RANK_LIMIT, (this.tag(name)?.rank ?? 0) + 1)
-    this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change: this.#next() })
+  /** Stores what a till reported here of a tag. `sale`: the one that made it paid. */
+  saveTag(name: string, status: ItemStatus, storedMs: number, seq: number, sale: string | null = null): void {
+    const rank = nextRank(this.tag(name)?.rank)
+    const change = this.#next()
+    this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change, sale })
+  }
+
+  /** Names of the tags that are paid by this sale, wherever it was reported. */
+  paidBy(saleKey: string): string[] {
+    return this.#paidBy.all(saleKey).map(({ name }) => name)
+  }
+
+  /**
+   * The tags of a sale that an agent reported as void, or as returned whole, get its status, in whatever order the
+   * reports of the two agents come.
+   */
+  endSale(saleKey: string, isTrusted: (sender: string) => boolean): void {
+    const end = this.tag(`R${saleKey}`)
+    if (!end || (end.sender !== '' && !isTrusted(end.sender))) return
+    const { status, sender, storedMs, seq } = end
+    for (const { name, rank } of this.#paidBy.all(saleKey)) {
+      const change = sender === '' ? this.#next() : 0
+      this.#saveTag.run({
+        name,
+        status,
+        rank: nextRank(rank),
+        sender,
+        storedMs,
+        seq,
+        epoch: null,
+        ver: null,
+        change,
+        sale: null,
+      })
+    }
   }
 
   /**
@@ -217,7 +254,7 @@ export class TillReports {
    * it was stored.
    */
   receiveTag(
-    { name, status, rank, epoch, ver }: TagNotice,
+    { name, status, rank, epoch, ver, sale }: TagNotice,
     sender: string,
     storedMs: number,
     isTrusted: (sender: string) => boolean,
@@ -228,7 +265,7 @@ export class TillReports {
     if (known && (known.rank > rank || (known.rank === rank && !isSame && status === 'paid'))) return false
     if (isSame && (ver === null || known.ver !== null)) return false
     // `seq` 0: no row of this journal. The index of changes leaves it out, so it is not announced again.
-    this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0 })
+    this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0, sale })
     return true
   }
 
@@ -253,9 +290,10 @@ export class TillReports {
    */
   changesAfter(after: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
     const changes = [
-      ...this.#changes
-        .all(after, NOTICE_TAGS_LIMIT)
-        .map(({ name, status, rank, epoch, ver, change }) => ({ change, tag: { name, status, rank, epoch, ver } })),
+      ...this.#changes.all(after, NOTICE_TAGS_LIMIT).map(({ name, status, rank, epoch, ver, sale, change }) => ({
+        change,
+        tag: { name, status, rank, epoch, ver, sale },
+      })),
       ...this.#codeChanges
         .all(after, NOTICE_TAGS_LIMIT)
         .map(({ code, sale, exp, riskClass, change }) => ({ change, code: { code, sale, exp, riskClass } })),

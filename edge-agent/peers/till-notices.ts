@@ -112,7 +112,11 @@ export class TillNotices {
     await ledger.commits.durably(() => {
       for (const tag of tags) {
         if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
-        if (tag.name.startsWith('R')) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+        const isEnd = tag.name.startsWith('R')
+        const sale = isEnd ? tag.name.slice(1) : tag.sale
+        if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
+        // The void may have come to an agent that does not have the sale, or before this notice of it.
+        if (sale !== null) ledger.till.endSale(sale, isTrusted)
       }
       // No receipt is valid longer than a day.
       const latestS = Math.floor(nowMs / 1_000) + RECEIPT_LIFE + CLOCKS_DIFFER_S

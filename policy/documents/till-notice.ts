@@ -16,12 +16,15 @@ export const NOTICE_CHARACTERS = 60_000
 /** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
 export const RANK_LIMIT = 2 ** 31
 
+/** `saleKeyOf`. */
+const SaleKey = z.string().regex(/^[0-9a-f]{32}$/)
+
 /** A sale that opens a barrier by a code which its till printed. */
 const SoldCode = z.strictObject({
   /** `receiptCodeHash`. */
   code: z.string().regex(/^[0-9a-f]{32}$/),
   /** `saleKeyOf`, the identity of its receipt. */
-  sale: z.string().regex(/^[0-9a-f]{32}$/),
+  sale: SaleKey,
   /** When the receipt expires, s since 1970. */
   exp: z.int().min(0),
   /** By the total of the sale (`riskClassOf`). */
@@ -44,6 +47,8 @@ export const TillNotice = z.strictObject({
         rank: z.int().min(1).max(RANK_LIMIT),
         epoch: z.int().min(0),
         ver: z.int().min(0).nullable(),
+        /** `saleKeyOf` the sale that made the tag paid. */
+        sale: SaleKey.nullable(),
       }),
     )
     .max(NOTICE_TAGS_LIMIT),

@@ -122,10 +122,10 @@ const BASELINE = `
   -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
   -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
   -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that
-  -- row. change: number of this change, for notices to other agents.
+  -- row. change: number of this change, for notices to other agents. sale: the sale that made the tag paid.
   CREATE TABLE till_tag (
     name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
-    seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT) WITHOUT ROWID, STRICT;
   -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag.
   CREATE TABLE till_code (
     code TEXT NOT NULL, sale TEXT NOT NULL, exp INTEGER NOT NULL, risk_class INTEGER NOT NULL, sender TEXT NOT NULL, change INTEGER NOT NULL,
@@ -133,6 +133,7 @@ const BASELINE = `
   CREATE INDEX till_code_change ON till_code (change) WHERE sender = '';
   CREATE INDEX till_code_end ON till_code (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
+  CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE status = 'paid' AND sale IS NOT NULL;
   CREATE INDEX till_tag_change ON till_tag (change) WHERE sender = '';
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;

@@ -4,7 +4,7 @@ import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner, newKey } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { TillSale } from '../../../policy/till-sale.ts'
+import { saleKeyOf, TillSale } from '../../../policy/till-sale.ts'
 import type { Json } from '../../support/cloud.ts'
 import { lanStore, type LanAgent } from '../../support/lan-store.ts'
 import { until } from '../../support/receiver.ts'
@@ -73,6 +73,51 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
 })
 
+it('a void or a whole return at an agent that did not take the sale counts at both', async () => {
+  const [a = '', b = '', c = ''] = await openTills(3)
+  const sold = sale(a, b)
+  await post(s.home, 'sales', sold)
+  await becomes(s.other, a, 'paid')
+  const answer = await post(s.other, 'sales/void', { saleId: sold.saleId })
+  expect(answer).toMatchObject({ waiting: false })
+  expect(answer.items.map(({ tag }: Json) => tag).sort()).toEqual([a, b].sort())
+  expect([statusAt(s.other, a), statusAt(s.other, b)]).toEqual(['cancelled', 'cancelled'])
+  await becomes(s.home, a, 'cancelled')
+  await becomes(s.home, b, 'cancelled')
+  const whole = sale(c)
+  await post(s.home, 'sales', whole)
+  await becomes(s.other, c, 'paid')
+  await post(s.other, 'returns', { returnId: 'whole', saleId: whole.saleId, resellable: true })
+  await becomes(s.home, c, 'sellable')
+  // Goods that were sold again since belong to the new sale.
+  await post(s.home, 'sales', sale(c))
+  await becomes(s.other, c, 'paid')
+  await post(s.other, 'sales/void', { saleId: whole.saleId })
+  expect([statusAt(s.other, c), statusAt(s.home, c)]).toEqual(['paid', 'paid'])
+})
+
+it('a void that is announced before its sale ends the sale when its notice comes', async () => {
+  const [epc = '', later = ''] = await openTills(2)
+  const { till, commits } = s.other.agent.ledger
+  const first = sale(epc)
+  expect(await post(s.other, 'sales/void', { saleId: first.saleId })).toMatchObject({ waiting: true })
+  const key = saleKeyOf(s.shop.storeId, { saleId: first.saleId })
+  await until('the void', async () => s.home.agent.ledger.till.tag(`R${key}`) !== undefined)
+  // The agent that took the sale alarms at once.
+  await post(s.home, 'sales', first)
+  expect(statusAt(s.home, epc)).toBe('cancelled')
+  // A notice of a paid tag comes to an agent that has the void.
+  const second = saleKeyOf(s.shop.storeId, { saleId: 'apart' })
+  await post(s.other, 'sales/void', { saleId: 'apart' })
+  const notice = { name: `E${later}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null, sale: second }
+  commits.now(() => {
+    till.receiveTag(notice, s.home.agent.identity.agentId, s.platform.clock.wall(), () => true)
+    till.endSale(second, () => true)
+  })
+  expect(statusAt(s.other, later)).toBe('cancelled')
+  await becomes(s.home, later, 'cancelled')
+})
+
 it('a sale that is repeated at another agent does not sell goods again that came back', async () => {
   const [epc = ''] = await openTills(1)
   const sold = sale(epc)
@@ -89,7 +134,7 @@ it('a sale that is repeated at another agent does not sell goods again that came
 it('neither the highest rank nor what an agent said before it was revoked mutes a later report', async () => {
   const [epc = '', other = ''] = await openTills(2)
   const { till } = s.home.agent.ledger
-  const tag = { name: `E${epc}`, status: 'sellable' as const, rank: 2 ** 31, epoch: 0, ver: null }
+  const tag = { name: `E${epc}`, status: 'sellable' as const, rank: 2 ** 31, epoch: 0, ver: null, sale: null }
   s.home.agent.ledger.commits.now(() => void till.receiveTag(tag, s.other.agent.identity.agentId, 1, () => true))
   await post(s.home, 'sales', sale(epc))
   await post(s.home, 'sales', sale(other))

@@ -114,7 +114,7 @@ class DrawnForgeries implements ForgedRows {
     if (epc === undefined) return undefined
     const { agentId, storeId, signer, nowMs } = this.#facts()
     const iat = Math.floor(nowMs / 1_000)
-    const tags = [{ name: `E${epc}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null }]
+    const tags = [{ name: `E${epc}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null, sale: null }]
     const claims: TillNotice = { aud: storeId, iat, exp: iat + TILL_NOTICE_LIFE, iss: agentId, tags, codes: [] }
     return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
   }

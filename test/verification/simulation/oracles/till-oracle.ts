@@ -66,8 +66,8 @@ class Judge implements TillOracle {
     if (last.sale === undefined)
       return unknown.length === 0 || (unknown.length === 1 && place === agent) ? 'alarm' : undefined
     const sold = before.findLast(({ kind, sale }) => kind === 'sale' && sale === last.sale)
-    const ack = sold?.acks.get(place)
-    return ack && !ack.warned.has(epc) && unknown.length === 0 ? 'alarm' : undefined
+    const isPlain = sold && ![...sold.acks.values()].some(({ warned }) => warned.has(epc))
+    return isPlain && unknown.length === 0 ? 'alarm' : undefined
   }
 
   #afterSale(
@@ -86,7 +86,8 @@ class Judge implements TillOracle {
     const isHere = early.some(({ acks }) => acks.has(agent)) && sold.acks.has(agent)
     // Another agent that did not hear of the void announces the sale.
     const isElsewhere = [...sold.posted.keys()].some((other) => other !== agent && other !== CLOUD)
-    return isHere && (!isElsewhere || this.#parts.isLanSure) ? 'alarm' : undefined
+    const isVoid = early.some(({ kind, acks }) => kind === 'void' && acks.has(agent))
+    return isHere && (isVoid || !isElsewhere || this.#parts.isLanSure) ? 'alarm' : undefined
   }
 
   /**
