@@ -50,7 +50,7 @@ interface Judged {
 
 /**
  *   token of this ledger ─▶ by-token.ts
- *   tag that the till beside the device has just sold ─▶ by-item.ts
+ *   tag that a till has just sold: the one beside the device, or by the code of its sale ─▶ by-item.ts
  *   online ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
  *   offline, receipt; sale of a code ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
@@ -69,7 +69,7 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
     const verdict = isUntrusted ? NEEDS_STAFF : judgeByToken(parts, context, opened, false)
     return { verdict, offline: !link.isOnline }
   }
-  if (isSoldAtPad(parts, context)) return { verdict: judgeByItem(parts, items, context, true), offline: true }
+  if (isSoldHere(parts, context)) return { verdict: judgeByItem(parts, items, context, true), offline: true }
   // The cloud does not know the sale yet.
   const online = link.isOnline && !sale ? await judgeByCloud(parts, link, context) : undefined
   if (online) {
@@ -85,17 +85,20 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
 }
 
 /**
- * True if the till beside the device sold the named tag, and only this agent knows it yet: a cashier who has just posted
- * the sale puts the goods on the pad.
+ * True if a till sold the named tag, and only this agent knows it yet: the till beside the device, so that a cashier can
+ * put the goods on the pad at once, or any till if the shopper presents the code of that sale.
  */
-function isSoldAtPad({ ledger, items, link }: JudgeParts, { request, device }: RequestContext): boolean {
+function isSoldHere({ ledger, items, link }: JudgeParts, { request, device }: RequestContext): boolean {
   const { identifiers, action, receipt, sale } = request
-  if (device.tillId === undefined || rightClassOf(action) !== 'release' || (sale ?? receipt) !== undefined) return false
+  const isByCode = sale !== undefined && !ledger.claims.isDenied(sale.sale)
+  const isByPad = device.tillId !== undefined && sale === undefined && receipt === undefined
+  if (rightClassOf(action) !== 'release' || (!isByCode && !isByPad)) return false
   return (['epc', 'tagUid', 'tagId'] as const).some((kind) => {
     const name = identifiers[kind]
     const tag = name === undefined ? undefined : ledger.till.tag(items.keysOf(kind, name)[0] ?? '')
     const isOwn = tag?.status === 'paid' && tag.sender === '' && (tag.seq > ledger.journal.acked || !link.isOnline)
-    return isOwn && ledger.till.tillOfRow(tag.seq) === device.tillId
+    if (!isOwn || (isByCode && tag.sale !== sale.sale)) return false
+    return device.tillId === undefined || ledger.till.tillOfRow(tag.seq) === device.tillId
   })
 }
 

@@ -60,8 +60,8 @@ export function assessItem(
  * Judges a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
  * are unused. So an action that drives an output needs a receipt, a token or an operator. What an operator approves
  * counts as an override. It uses the right of the tag at this agent, and the cloud finds the unit. Staff open a fixture
- * without a right if the goods are not paid, or if the right is used. `isSoldHere`: the till beside the device sold the
- * tag, and this agent recorded the sale, so no operator is needed.
+ * without a right if the goods are not paid, or if the right is used. `isSoldHere`: a till sold the tag, and this agent
+ * recorded the sale, so no operator is needed.
  */
 export function judgeByItem(
   parts: StaffParts,

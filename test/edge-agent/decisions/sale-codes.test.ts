@@ -81,6 +81,40 @@ it('opens online for a sale that the till sent to the cloud, and releases its la
   expect(await scan(text)).toMatchObject(USED)
 })
 
+it('releases without the cloud only the tags that its sale names, each once', async () => {
+  pair()
+  const epcs: string[] = []
+  for (let n = 0; n < 3; n++) epcs.push((await store.drive(store.shop.newItem(store.shop.products[0]))).epc)
+  const [own = '', unpaid = '', others = ''] = epcs
+  await store.until('the items', () => epcs.every((epc) => store.agent.items.find('epc', epc) !== undefined))
+  await offline()
+  const [text, voided] = [code(), code()]
+  const named = (epc: string) => ({ lines: [{ name: 'Jacke', quantity: 1, priceUnit: 990, vat: 19, epcs: [epc] }] })
+  await post('/v1/sales', sale([text], named(own)))
+  const second = sale([voided], named(others))
+  await post('/v1/sales', second)
+  const release = (epc: string, of: string) =>
+    store.authorize({
+      deviceId: store.shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      scan: of,
+      epc,
+    })
+  expect((await release(unpaid, text)).authorized).toBe(false)
+  expect((await release(others, text)).authorized).toBe(false)
+  expect(await release(own, text)).toMatchObject(OPEN)
+  expect((await release(own, text)).authorized).toBe(false)
+  // The barrier has a right of its own.
+  expect(await scan(text)).toMatchObject(OPEN)
+  await post('/v1/sales/void', { saleId: second.saleId, tillId: 'till-1' })
+  expect((await release(others, voided)).authorized).toBe(false)
+  await offline(false)
+  await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+  const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+  expect(exceptions.map(({ kind }: Json) => kind)).toEqual([])
+  expect((await release(own, text)).authorized).toBe(false)
+})
+
 it('opens nothing after a void, a return of the whole sale, or for a sale beyond the limits', async () => {
   pair()
   await offline()
