@@ -142,6 +142,18 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     faults: ['tills', 'partition'],
   },
   {
+    name: 'void-elsewhere-ignored',
+    what: 'A void at an agent that did not take the sale leaves its tags silent.',
+    changes: [
+      change(
+        SALES,
+        'of ledger.till.paidBy(saleKey)',
+        "of ledger.till.paidBy(saleKey).filter((name) => ledger.till.tag(name)?.sender === '')",
+      ),
+    ],
+    faults: ['tills', 'partition'],
+  },
+  {
     name: 'early-return-forgotten-in-cloud',
     what: 'The cloud forgets a return that came before its sale.',
     changes: [change('cloud/sales/tills/record-sale.js', 'await applyWaitingReturns(call, store, incoming.key);', '')],

@@ -381,7 +381,9 @@ class ShopTills implements Tills {
 
   async #void({ report, message, till }: SoldGoods, chance: Chance): Promise<boolean> {
     const ended = this.book.add({ kind: 'void', sale: report.sale, epcs: report.epcs, status: 'cancelled' })
-    const places = this.#placesOf(till)
+    // The till at which the shopper asks may report to another agent than the one that sold.
+    const first = chance.happens(0.4) ? [chance.one(this.#named)] : []
+    const places = [...first, ...this.#placesOf(till)]
     const end = { path: 'sales/void' as const, body: namesOf(message.body) }
     return (await this.#posts.deliver(till.tillId, ended, end, { places, chance })) !== undefined
   }
