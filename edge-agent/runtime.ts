@@ -19,6 +19,7 @@ import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import { readReceipt } from './decisions/by-receipt.ts'
 import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
@@ -128,6 +129,11 @@ export class Agent {
       ...this.#base,
       policy: () => this.trust.policy?.policy,
       revokedTills: () => this.trust.policy?.revokedTills ?? [],
+      recalledGtins: () => this.trust.policy?.recalledGtins ?? [],
+      saleOfReceipt: (scanned) => {
+        const opened = readReceipt(this.trust, scanned, this.#base.storeId)
+        return opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined
+      },
       onChanged: () => {
         this.tillNotices.send()
         onChanged()

@@ -16,6 +16,7 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
+import { whyGoodsStay } from './goods-of-sale.ts'
 import type { KnownSale } from './sale-codes.ts'
 import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
@@ -312,6 +313,8 @@ export async function judgeByReceipt(
     typeof presented === 'string'
       ? readReceipt(trust, presented, storeId, validationTime(clock))
       : { ok: true as const, claims: claimsOfSale(presented, storeId) }
+  const stay = typeof presented === 'string' ? undefined : whyGoodsStay(parts, presented)
+  if (stay) return { granted: false, reason: stay }
   // During the home request the cloud may have reported that this ledger is untrusted.
   const alone = () => (distrustReason(parts) ? NEEDS_STAFF : judgeAlone(parts, roleOf(parts), context, receipt))
   if (!home.isElsewhere) return alone()

@@ -7,7 +7,7 @@ import type { Trust } from '../trust/trust.ts'
 import type { FoundReceipt } from './pickup-code.ts'
 
 /** A sale that a till reported to an agent of the store, and whose receipt the cloud has perhaps not signed yet. */
-export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass'>
+export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass' | 'goods'>
 
 /** `sale`: the cloud has no receipt for the code yet, or cannot be reached. `needs_staff`: two sales have the code. */
 export type SoldByCode =
@@ -48,5 +48,10 @@ function knownHere({ ledger, trust, clock, storeId, agentId }: SaleCodesParts, t
     .salesWithCode(receiptCodeHash(storeId, text), Math.floor(clock.now().nowMs / 1_000))
     .filter(({ sender }) => agents.includes(sender === '' ? agentId : sender))
   if (another) return { kind: 'none', why: 'needs_staff' }
-  return sale && { kind: 'sale', sale: { sale: sale.sale, exp: sale.exp, riskClass: sale.riskClass } }
+  return (
+    sale && {
+      kind: 'sale',
+      sale: { sale: sale.sale, exp: sale.exp, riskClass: sale.riskClass, goods: sale.goods },
+    }
+  )
 }

@@ -1,5 +1,6 @@
 import { isSold } from '../../policy/item-status.ts'
-import type { SaleTag } from '../../policy/till-sale.ts'
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { lineIdOf, type SaleTag, type TillSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
@@ -16,6 +17,23 @@ export const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sa
 /** True for goods that were sold. Those that this agent does not know were perhaps sold by another. */
 export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
   return item === undefined || isSold(item.status)
+}
+
+/** Lines whose product is recalled as a whole. */
+export function recalledLines({ lines }: Pick<TillSale, 'lines'>, recalledGtins: readonly string[]): Warning[] {
+  if (recalledGtins.length === 0) return []
+  const recalled = new Set(recalledGtins)
+  return lines.flatMap(({ ean, quantity, lineId }, i) =>
+    ean !== undefined && quantity > 0 && recalled.has(toGtin14(ean) ?? '')
+      ? [
+          {
+            code: 'sale_of_held_item',
+            message: `the product ${ean} is recalled: keep the goods here`,
+            lineId: lineIdOf({ lineId }, i),
+          },
+        ]
+      : [],
+  )
 }
 
 /** A tag that was sold before. */

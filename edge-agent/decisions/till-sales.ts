@@ -30,14 +30,22 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
-import { GIVES_NO_RIGHTS, mayComeBack, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
+import { encodeGoods } from './goods-of-sale.ts'
+import { GoodsBack, leftOfSale, namesTags } from './goods-back.ts'
+import {
+  GIVES_NO_RIGHTS,
+  mayComeBack,
+  recalledLines,
+  soldBefore,
+  whyDoubtful,
+  whyHeld,
+  type Warning,
+} from './till-doubts.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
 export const WAITING_LIMIT = 300_000
 /** Their bytes: 72 hours of a large store are 0.5 GB. */
 export const WAITING_BYTES_LIMIT = 2_000_000_000
-/** Expiry of a denial, s: a receipt is valid for a day. */
-const DENIED_SECONDS = 25 * 3_600
 
 export interface SaleAnswer {
   saleId: string
@@ -58,6 +66,8 @@ export interface VoidAnswer {
 export interface ReturnAnswer {
   returnId: string
   synced: boolean
+  /** True if this agent does not know the goods of the sale: they alarm as soon as it, or the cloud, knows them. */
+  waiting: boolean
   items: { tag: string; itemStatus: ItemStatus }[]
 }
 
@@ -88,6 +98,10 @@ interface TillSalesParts {
   policy(): ProtectionPolicy | undefined
   /** Tills that the cloud has revoked. */
   revokedTills(): readonly string[]
+  /** Products of which all goods are recalled, GTIN-14. */
+  recalledGtins(): readonly string[]
+  /** `saleKeyOf` the sale of a scanned receipt; undefined if it is none of this store. */
+  saleOfReceipt(scanned: string): string | undefined
   nowMs(): number
   /** Called after a change. */
   onChanged(): void
@@ -102,9 +116,11 @@ interface TillSalesParts {
  */
 export class TillSales {
   readonly #parts: TillSalesParts
+  readonly #back: GoodsBack
 
   constructor(parts: TillSalesParts) {
     this.#parts = parts
+    this.#back = new GoodsBack(parts)
   }
 
   /** Records a sale. Throws `TillRefusal`. */
@@ -196,7 +212,7 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
-    for (const names of returned) this.#moveBack(names, 'returned', nowMs, seq)
+    for (const names of returned) this.#back.moveBack(names, 'returned', nowMs, seq)
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq, paidBy)
     till.saveSale({
@@ -207,6 +223,7 @@ export class TillSales {
       content,
       tags: JSON.stringify(keys),
       answer: JSON.stringify(answer),
+      remaining: JSON.stringify(leftOfSale(sale)),
       valueCent: this.#valueOf(sale),
       hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,
@@ -223,8 +240,9 @@ export class TillSales {
     const { ledger, storeId } = this.#parts
     const exp = Math.floor(nowMs / 1_000) + RECEIPT_LIFE
     const riskClass = riskClassOf(Math.max(0, saleCentOf(sale)))
+    const goods = encodeGoods(saleKey, sale)
     for (const code of new Set(sale.receiptCodes))
-      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), sale: saleKey, exp, riskClass })
+      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), sale: saleKey, exp, riskClass, goods })
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {
@@ -249,6 +267,7 @@ export class TillSales {
     if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
       warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
     const stop = isSold ? this.#whyStopped(sale, nowMs) : undefined
+    warnings.push(...recalledLines(sale, this.#parts.recalledGtins()))
     if (stop) warnings.push(stop)
     const keys: string[][] = []
     const lineOfKeys = new Map<string[], number>()
@@ -328,59 +347,23 @@ export class TillSales {
       ...(reason !== undefined && { reason }),
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
-    const items = this.#tagsOfSale(saleKey).flatMap((keys) => this.#moveBack(keys, 'cancelled', nowMs, seq))
-    this.#endReceipt(saleKey, 'cancelled', nowMs, seq)
-    const empty = { tillId: tillId ?? '', version: 1, content: '', tags: '[]', valueCent: 0, hour: 0, storedMs: nowMs }
+    const items = this.#back.tagsOfSale(saleKey).flatMap((keys) => this.#back.moveBack(keys, 'cancelled', nowMs, seq))
+    this.#back.endReceipt(saleKey, 'cancelled', nowMs, seq)
+    const empty = {
+      tillId: tillId ?? '',
+      version: 1,
+      content: '',
+      tags: '[]',
+      remaining: '{}',
+      valueCent: 0,
+      hour: 0,
+      storedMs: nowMs,
+    }
     const answer = JSON.stringify({ saleId, items: [], warnings: [] })
     // A void of an open sale waits for the paid one, which must reach the cloud.
     const paid = known?.state === 'paid' ? known : undefined
     ledger.till.saveSale({ answer, ...empty, ...paid, saleKey, state: 'void', seq })
     return { saleId, waiting: paid === undefined && !isSold, items, synced: false }
-  }
-
-  /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
-  #endReceipt(saleKey: string, status: ItemStatus, nowMs: number, seq: number): void {
-    const { ledger } = this.#parts
-    ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
-    ledger.till.saveTag(`R${saleKey}`, status, nowMs, seq)
-  }
-
-  /** The tags of a sale, without those that came back and were perhaps sold again since. */
-  #tagsOfSale(saleKey: string): string[][] {
-    const { ledger, items } = this.#parts
-    const names = JSON.parse(ledger.till.sale(saleKey)?.tags ?? '[]') as string[][]
-    const pieces = names.filter(([name]) => name !== undefined && ledger.till.tag(name) === undefined)
-    // Other agents announce the tags of their sales.
-    const seen = new Set<string>()
-    for (const name of ledger.till.paidBy(saleKey)) {
-      if (seen.has(name)) continue
-      const piece = names.find((each) => each.includes(name)) ?? items.keysOfKey(name)
-      for (const each of piece) seen.add(each)
-      pieces.push(piece)
-    }
-    return pieces
-  }
-
-  /**
-   * Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. `isNamed`: the till
-   * named the tag, so it was perhaps sold at an agent whose notice is on its way.
-   */
-  #moveBack(
-    keys: readonly string[],
-    status: ItemStatus,
-    nowMs: number,
-    seq: number,
-    isNamed = false,
-  ): ReturnAnswer['items'] {
-    const { items, ledger } = this.#parts
-    const [first] = keys
-    if (first === undefined) return []
-    const item = items.findByKey(first)
-    // A return of a tag that is neither an item nor sold here says nothing to a gate.
-    const isUnknown = item === undefined && ledger.till.tag(first) === undefined
-    const isBack = !isUnknown && (mayComeBack(item) || (isNamed && item?.status === 'sellable'))
-    if (isBack) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
-    return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
   #takeBack(request: TillReturn, nowMs: number): ReturnAnswer {
@@ -392,7 +375,7 @@ export class TillSales {
       throw new TillRefusal('sale_conflict', 'another return has this number: send a returnId of its own')
     if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
     const tags = this.#returnedTags(request)
-    const saleKey = request.saleId === undefined ? undefined : this.#keyOfSale(request)
+    const saleKey = this.#keyOfSale(request)
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
     if (waits && ledger.till.waitingReturns(saleKey).length >= WAITING_RETURNS_LIMIT)
@@ -404,11 +387,12 @@ export class TillSales {
     const status = request.resellable === true ? 'sellable' : 'returned'
     const back = tags.flatMap((tag) => {
       return 'keys' in tag
-        ? this.#moveBack(tag.keys, status, nowMs, seq)
-        : this.#moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
+        ? this.#back.moveBack(tag.keys, status, nowMs, seq)
+        : this.#back.moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
     })
-    const answer = { returnId: request.returnId, items: back }
-    if (saleKey !== undefined && !namesGoods(request)) this.#endReceipt(saleKey, status, nowMs, seq)
+    const isKnown = sale !== undefined || back.length > 0
+    const answer = { returnId: request.returnId, waiting: !isKnown && !namesTags(request), items: back }
+    if (saleKey !== undefined) this.#back.countBack(saleKey, request, status, nowMs, seq)
     ledger.till.saveReturn({
       returnKey,
       content,
@@ -421,8 +405,13 @@ export class TillSales {
     return { ...answer, synced: false }
   }
 
-  #keyOfSale({ saleId = '', tillId, series }: TillReturn): string {
-    return saleKeyOf(this.#parts.storeId, { saleId, tillId, series })
+  /** The sale that a return names; undefined if it names none that this agent can find. */
+  #keyOfSale({ saleId, tillId, series, receipt, code }: TillReturn): string | undefined {
+    const { storeId, ledger, saleOfReceipt } = this.#parts
+    if (saleId !== undefined) return saleKeyOf(storeId, { saleId, tillId, series })
+    if (receipt !== undefined) return saleOfReceipt(receipt)
+    const [sold, another] = code === undefined ? [] : ledger.till.salesWithCode(receiptCodeHash(storeId, code), 0)
+    return another ? undefined : sold?.sale
   }
 
   /** Applies returns that came before their sale. Which piece of a line came back, only its tag can tell: all alarm. */
@@ -436,12 +425,13 @@ export class TillSales {
       const back =
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
-          : (ofSale ??= this.#tagsOfSale(saleKey))
+          : (ofSale ??= this.#back.tagsOfSale(saleKey))
       const status = sent.resellable === true ? 'sellable' : 'returned'
+      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as TillReturn, status, nowMs, seq)
       // Several returns may name a tag, or the whole sale. The first counts.
       for (const keys of back) if (!moves.has(keys[0] ?? '')) moves.set(keys[0] ?? '', { keys, status })
     }
-    for (const { keys, status } of moves.values()) this.#moveBack(keys, status, nowMs, seq)
+    for (const { keys, status } of moves.values()) this.#back.moveBack(keys, status, nowMs, seq)
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
@@ -450,16 +440,13 @@ export class TillSales {
     const named = [...tagsOf(request), ...(lines ?? []).flatMap(tagsOf)]
     const wrong = named.find(({ isValid }) => !isValid)
     if (wrong) throw new TillRefusal('invalid', `${wrong.id} is not valid as ${wrong.kind}`, `${wrong.kind}s`)
-    if (
-      saleId === undefined &&
-      purchaseId === undefined &&
-      receipt === undefined &&
-      code === undefined &&
-      named.length === 0
-    )
-      throw new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
     if (named.length > 0) return named
-    const all = saleId === undefined ? [] : this.#tagsOfSale(this.#keyOfSale(request))
+    if ((saleId ?? receipt ?? code) === undefined)
+      throw purchaseId === undefined
+        ? new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
+        : new TillRefusal('invalid', 'is known only to the cloud: name the sale, or its goods by tags', 'purchaseId')
+    const saleKey = this.#keyOfSale(request)
+    const all = saleKey === undefined ? [] : this.#back.tagsOfSale(saleKey)
     // Which piece of a line came back, only its tag can tell.
     if (all.length > 0 && lines)
       throw new TillRefusal(
@@ -481,8 +468,3 @@ function sizeOf(lists: readonly NamedTags[]): number {
 }
 
 const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
-
-/** True if a return names some of the goods of its sale, and not all. */
-function namesGoods({ lines, ...named }: TillReturn): boolean {
-  return lines !== undefined || tagsOf(named).length > 0
-}

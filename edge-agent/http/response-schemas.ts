@@ -66,7 +66,14 @@ export const VoidedSale = z.strictObject({
   items: z.array(TagStatus),
 })
 
-export const RecordedReturn = z.strictObject({ returnId: z.string(), synced: Synced, items: z.array(TagStatus) })
+export const RecordedReturn = z.strictObject({
+  returnId: z.string(),
+  synced: Synced,
+  waiting: z
+    .boolean()
+    .describe('True if this agent does not know the goods of the sale: they alarm when it, or the cloud, knows them.'),
+  items: z.array(TagStatus),
+})
 
 const Order = z.strictObject({
   orderId: z.string(),

@@ -15,6 +15,8 @@ export interface StoredSale {
   readonly tags: string
   /** JSON of the answer to the till. */
   readonly answer: string
+  /** Goods that have not come back, by line: JSON. */
+  readonly remaining: string
   readonly valueCent: number
   /** Hour in which it counts against the limits (`hourOfSale`). */
   readonly hour: number
@@ -36,7 +38,7 @@ export interface StoredReturn {
 }
 
 const SALE =
-  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, value_cent AS valueCent, hour, stored_ms AS storedMs, seq'
+  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, remaining, value_cent AS valueCent, hour, stored_ms AS storedMs, seq'
 
 const RETURN = 'return_key AS returnKey, content, answer, sale_key AS saleKey, request, stored_ms AS storedMs, seq'
 
@@ -64,7 +66,7 @@ const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 
 
 const nextRank = (rank = 0) => Math.min(RANK_LIMIT, rank + 1)
 
-const CODE = 'code, sale, exp, risk_class AS riskClass'
+const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
@@ -102,10 +104,10 @@ export class TillReports {
   constructor(db: Connection) {
     this.#sale = db.prepare<[string], StoredSale>(`SELECT ${SALE} FROM sale WHERE sale_key = ?`)
     this.#saveSale = db.prepare(
-      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, value_cent, hour, stored_ms, seq)
-       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @valueCent, @hour, @storedMs, @seq)
+      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, remaining, value_cent, hour, stored_ms, seq)
+       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @remaining, @valueCent, @hour, @storedMs, @seq)
        ON CONFLICT (sale_key) DO UPDATE SET state = excluded.state, version = excluded.version, content = excluded.content,
-         tags = excluded.tags, answer = excluded.answer, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
+         tags = excluded.tags, answer = excluded.answer, remaining = excluded.remaining, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
     )
     this.#tillOfRow = db.prepare<[number], { tillId: string }>(
       "SELECT till_id AS tillId FROM sale WHERE seq = ? AND state = 'paid'",
@@ -138,7 +140,7 @@ export class TillReports {
       `SELECT ${CODE}, change FROM till_code WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
     this.#saveCode = db.prepare(
-      'INSERT INTO till_code (code, sale, exp, risk_class, sender, change) VALUES (@code, @sale, @exp, @riskClass, @sender, @change) ON CONFLICT (code, sale) DO NOTHING',
+      'INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change) ON CONFLICT (code, sale) DO NOTHING',
     )
     this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
     this.#contain = db.prepare(
@@ -294,9 +296,10 @@ export class TillReports {
         change,
         tag: { name, status, rank, epoch, ver, sale },
       })),
-      ...this.#codeChanges
-        .all(after, NOTICE_TAGS_LIMIT)
-        .map(({ code, sale, exp, riskClass, change }) => ({ change, code: { code, sale, exp, riskClass } })),
+      ...this.#codeChanges.all(after, NOTICE_TAGS_LIMIT).map(({ code, sale, exp, riskClass, goods, change }) => ({
+        change,
+        code: { code, sale, exp, riskClass, goods },
+      })),
     ].sort((a, b) => a.change - b.change)
     const notice: ReturnType<TillReports['changesAfter']> = { tags: [], codes: [], last: undefined }
     let characters = 0

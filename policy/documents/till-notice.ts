@@ -13,6 +13,9 @@ export const NOTICE_TAGS_LIMIT = 1_000
  */
 export const NOTICE_CHARACTERS = 60_000
 
+/** Characters of the entries of a sale: 500 products and 2,000 tags. */
+export const GOODS_CHARACTERS = 20_000
+
 /** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
 export const RANK_LIMIT = 2 ** 31
 
@@ -29,6 +32,11 @@ const SoldCode = z.strictObject({
   exp: z.int().min(0),
   /** By the total of the sale (`riskClassOf`). */
   riskClass: z.int().min(0).max(3),
+  /** Its products and tags: entries of 4 bytes in hex (`receiptEntry`). */
+  goods: z
+    .string()
+    .regex(/^(?:[0-9a-f]{8})*$/)
+    .max(GOODS_CHARACTERS),
 })
 export type SoldCode = z.infer<typeof SoldCode>
 

@@ -66,6 +66,8 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     agentId: 'agt',
     policy: () => policy,
     revokedTills: () => [],
+    recalledGtins: () => [],
+    saleOfReceipt: () => undefined,
     nowMs: () => platform.clock.wall(),
     onChanged: () => undefined,
   })

@@ -34,6 +34,8 @@ import { eanOfGtin14 } from '../../../policy/gs1/gtin.ts'
 const RECEIPT_BEFORE_MS = 60 * 60_000
 /** A payment after the alarm covers it for this time, ms: the shopper goes back and pays. */
 const RECEIPT_AFTER_MS = 10 * 60_000
+/** Maximum purchases among which the receipt of an alarm is searched by product: the latest ones. */
+const RECEIPTS_LIMIT = 1_000
 
 /** Product of an alarm as guards see it. */
 interface AlarmProduct {
@@ -96,31 +98,57 @@ interface FittingReceipt {
  * Finds the newest purchase of the store that was paid in the hour before the alarm or the ten minutes after it, was
  * not cancelled, and contains the item of the tag, or else the product with a unit that is bound to no other tag.
  */
-async function receiptOfAlarm(
+export async function receiptOfAlarm(
   db: Db,
   storeId: string,
   alarm: { occurredMs: number; itemId: string | undefined; product: AlarmProduct | undefined },
 ): Promise<FittingReceipt | undefined> {
   const { occurredMs, itemId, product } = alarm
-  const paid = db
-    .selectFrom('purchase as p')
-    .innerJoin('purchase_line as l', 'l.purchase_id', 'p.purchase_id')
-    .leftJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
-    .select(['p.purchase_id', 'p.completed_ms'])
-    .where('p.store_id', '=', storeId)
-    .where('p.completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
-    .where('p.completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
-    .where('p.status', 'in', ['SUCCESS', 'UNLOADED'])
-    .where('u.taken_back', 'is', null)
-    .orderBy('p.completed_ms', 'desc')
-    .limit(1)
-  const ofItem = itemId === undefined ? undefined : await paid.where('u.item_id', '=', itemId).executeTakeFirst()
+  const recent = db
+    .selectFrom('purchase')
+    .select(['purchase_id', 'completed_ms', 'tenant'])
+    .where('store_id', '=', storeId)
+    .where('completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
+    .where('completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
+    .where('status', 'in', ['SUCCESS', 'UNLOADED'])
+    .orderBy('completed_ms', 'desc')
+  const ofItem =
+    itemId === undefined
+      ? undefined
+      : await db
+          .selectFrom('purchase_unit as u')
+          .innerJoin('purchase as p', 'p.purchase_id', 'u.purchase_id')
+          .select(['p.purchase_id', 'p.completed_ms'])
+          .where('u.item_id', '=', itemId)
+          .where('u.taken_back', 'is', null)
+          .where('p.store_id', '=', storeId)
+          .where('p.completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
+          .where('p.completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
+          .where('p.status', 'in', ['SUCCESS', 'UNLOADED'])
+          .orderBy('p.completed_ms', 'desc')
+          .limit(1)
+          .executeTakeFirst()
   const ofProduct =
     ofItem || !product
       ? undefined
-      : await paid
-          .where('u.item_id', 'is', null)
-          .where((eb) => eb.or([eb('l.product_id', '=', product.productId), eb('l.ean', '=', product.ean)]))
+      : await db
+          .selectFrom(recent.limit(RECEIPTS_LIMIT).as('p'))
+          .select(['p.purchase_id', 'p.completed_ms'])
+          // One look-up for each purchase, however many lines it has.
+          .where(({ exists, selectFrom }) =>
+            exists(
+              selectFrom('purchase_line as l')
+                .leftJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
+                .select('l.line_id')
+                .whereRef('l.tenant', '=', 'p.tenant')
+                .whereRef('l.purchase_id', '=', 'p.purchase_id')
+                .where('l.ean', '=', product.ean)
+                .where('u.item_id', 'is', null)
+                .where('u.taken_back', 'is', null),
+            ),
+          )
+          .orderBy('p.completed_ms', 'desc')
+          .limit(1)
           .executeTakeFirst()
   const row = ofItem ?? ofProduct
   return (

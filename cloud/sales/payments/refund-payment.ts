@@ -24,6 +24,7 @@ import { appliedPaymentOf, refundsOf, updateRefund } from '../../shop/purchases/
 import {
   countsAgainstTotal,
   DOUBT,
+  assertFewRefunds,
   insertRefund,
   isPending,
   retryMissingRefund,
@@ -147,6 +148,7 @@ export const refundPayment = operation({
     'refund_too_high',
     'refund_not_in_doubt',
     'purchase_not_cancellable',
+    'too_many_refunds',
   ],
   changes: true,
   request: Request,
@@ -341,6 +343,7 @@ async function refundPart(
     )
       return (await retryRefundInDoubt(call, refund, 'due')) ?? refund
   }
+  assertFewRefunds(refunds)
   const { pieces, amountCent } = await partOf(call, whole, refunds, input)
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   // In the sandbox and for free purchases no provider was paid.

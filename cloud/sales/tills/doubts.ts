@@ -16,8 +16,10 @@ export interface Doubt {
 const TEXTS = {
   sale_tag_unknown: ({ tag }: Doubt) => `the tag ${tag} is not registered in this store`,
   item_already_paid: ({ tag }: Doubt) => `the tag ${tag} was sold before`,
-  sale_of_held_item: ({ tag, status }: Doubt) =>
-    `the tag ${tag} is ${status === 'sellable' ? 'recalled' : status}: keep the goods here`,
+  sale_of_held_item: ({ tag, subject, status }: Doubt) =>
+    tag === undefined
+      ? `the product ${subject} is recalled: keep the goods here`
+      : `the tag ${tag} is ${status === 'sellable' ? 'recalled' : status}: keep the goods here`,
   sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
   item_changed: ({ tag }: Doubt) =>
     `the goods with the tag ${tag} came back, or were counted again, since they were sold`,

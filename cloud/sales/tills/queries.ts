@@ -25,6 +25,8 @@ const upsert = preparedInsert((db, rows: readonly TillSaleRow[]) =>
         content: eb.ref('excluded.content'),
         purchase_id: eb.ref('excluded.purchase_id'),
         result: eb.ref('excluded.result'),
+        agent_id: eb.ref('excluded.agent_id'),
+        stored_ms: eb.ref('excluded.stored_ms'),
         due_ms: eb.ref('excluded.due_ms'),
       })),
     ),
@@ -50,7 +52,7 @@ export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise
   return new Map(rows.map((row) => [row.purchase_id, row.stored_ms ?? row.completed_ms ?? 0]))
 }
 
-/** Writes a sale. Identity, names, sender and time of a known sale stay. */
+/** Writes a sale. Its identity and names stay. What was open counts from the time at which it was paid. */
 export async function saveSale(db: Db, row: TillSaleRow): Promise<void> {
   await upsert(db, [row])
 }

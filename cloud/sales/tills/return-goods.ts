@@ -26,7 +26,7 @@ import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 import { findPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
 import { refundsOf } from '../../shop/purchases/refund-queries.ts'
-import { insertRefund, refundableCent, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { assertFewRefunds, insertRefund, refundableCent, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
@@ -406,6 +406,7 @@ async function returnPieces(
   const gone = returnedPieces(whole.refunds)
   const pieces = await choosePieces(call, whole, gone, await wantedOf(call, whole, gone, request))
   const paid = amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone)
+  assertFewRefunds(whole.refunds)
   const left = Math.max(0, refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id)))
   const amountCent = Math.min(
     left,

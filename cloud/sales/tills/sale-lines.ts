@@ -110,16 +110,15 @@ export async function rowsOfSale(
       continue
     }
     rows.tags.push(...tags)
+    const goods = { storeId: store.store_id, line: row }
+    if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), goods))
+      rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
     const items: ProtectedItemRow[] = []
     for (const each of tags) {
       const { item } = each
       if (cancelled.has(saleTagKey(each.tag))) continue
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
-      const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), {
-        storeId: store.store_id,
-        item,
-        line: row,
-      })
+      const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
       const isTwice = taken.has(item?.item_id ?? '')
       const code =
         whyDoubtful(store, each, isStopped) ??

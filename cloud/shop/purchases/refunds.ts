@@ -1,3 +1,4 @@
+import { precondition } from '../../platform/foundation/failure.ts'
 import { newId } from '../../../policy/ids.ts'
 import { actorOf } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -19,6 +20,15 @@ interface NewRefund {
   state: RefundRow['state']
   lines: readonly Pieces[] | null
   reason: string | undefined
+}
+
+/** Maximum refunds of a purchase that people or tills make in parts. Each answer about the purchase reads them all. */
+export const REFUNDS_LIMIT = 100
+
+/** Throws 409 if a purchase has `REFUNDS_LIMIT` refunds. */
+export function assertFewRefunds(refunds: readonly RefundRow[]): void {
+  if (refunds.length >= REFUNDS_LIMIT)
+    throw precondition('too_many_refunds', `this purchase has ${REFUNDS_LIMIT} refunds, which is the most`)
 }
 
 /** Inserts a refund. If the caller does not send the refund, a job sends it. */

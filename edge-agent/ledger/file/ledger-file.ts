@@ -108,7 +108,7 @@ const BASELINE = `
   -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
   CREATE TABLE sale (
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
-    answer TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    answer TEXT NOT NULL, remaining TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
   CREATE INDEX sale_by_hour ON sale (till_id, hour);
   CREATE INDEX sale_by_time ON sale (stored_ms);
@@ -128,7 +128,7 @@ const BASELINE = `
     seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT) WITHOUT ROWID, STRICT;
   -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag.
   CREATE TABLE till_code (
-    code TEXT NOT NULL, sale TEXT NOT NULL, exp INTEGER NOT NULL, risk_class INTEGER NOT NULL, sender TEXT NOT NULL, change INTEGER NOT NULL,
+    code TEXT NOT NULL, sale TEXT NOT NULL, exp INTEGER NOT NULL, risk_class INTEGER NOT NULL, goods TEXT NOT NULL, sender TEXT NOT NULL, change INTEGER NOT NULL,
     PRIMARY KEY (code, sale)) WITHOUT ROWID, STRICT;
   CREATE INDEX till_code_change ON till_code (change) WHERE sender = '';
   CREATE INDEX till_code_end ON till_code (exp);

@@ -133,6 +133,61 @@ it('opens nothing after a void, a return of the whole sale, or for a sale beyond
   for (const text of [gone, back, over]) expect((await scan(text)).authorized).toBe(false)
 })
 
+it('opens nothing for goods that are recalled or on hold, also where only the code tells them', async () => {
+  pair()
+  const [plain, tagged] = store.shop.products
+  const { epc } = await store.drive(store.shop.newItem(tagged))
+  await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
+  const line = { quantity: 1, priceUnit: 990, vat: 19 }
+  const [byEan, byTag] = [code(), code()]
+  await post('/v1/sales', sale([byEan], { lines: [{ ean: plain.ean, ...line }] }))
+  await post('/v1/sales', sale([byTag], { lines: [{ name: 'Jacke', ...line, epcs: [epc] }] }))
+  const { storeId } = store.shop
+  await store.drive(store.shop.ok('recallProducts', { ean: plain.ean, reason: 'Bruch' }))
+  await store.drive(store.shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'exception_hold' }))
+  await store.until('the recall', () => store.agent.trust.policy?.recalledGtins?.length === 1)
+  await store.until('the hold', () => store.agent.items.find('epc', epc)?.status === 'exception_hold')
+  await offline()
+  expect(await scan(byEan)).toMatchObject({ authorized: false, reason: 'recalled' })
+  expect(await scan(byTag)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  const later = code()
+  const answer = await post('/v1/sales', sale([later], { lines: [{ ean: plain.ean, ...line }] }))
+  expect(answer.warnings).toMatchObject([{ code: 'sale_of_held_item', lineId: '1' }])
+  expect(await scan(later)).toMatchObject({ reason: 'recalled' })
+})
+
+it('ends when all goods came back, however the return names them', async () => {
+  pair()
+  await offline()
+  const two = [
+    { name: 'Milch', quantity: 2, priceUnit: 199, vat: 7 },
+    { name: 'Brot', quantity: 1, priceUnit: 299, vat: 7 },
+  ]
+  const byCode = code()
+  await post('/v1/sales', sale([byCode]))
+  expect(await post('/v1/returns', { returnId: 'by-code', code: byCode })).toMatchObject({ waiting: false })
+  expect(await scan(byCode)).toMatchObject({ reason: 'token_revoked' })
+  const byLines = code()
+  const sold = sale([byLines], { lines: two })
+  await post('/v1/sales', sold)
+  const part = { saleId: sold.saleId, tillId: 'till-1' }
+  await post('/v1/returns', { returnId: 'part', ...part, lines: [{ lineId: '1', quantity: 1 }] })
+  await post('/v1/returns', { returnId: 'more', ...part, lines: [{ lineId: '2' }] })
+  // A pint is left.
+  const third = sale([code()], { lines: two })
+  await post('/v1/sales', third)
+  expect(await scan(third.receiptCodes[0])).toMatchObject(OPEN)
+  await post('/v1/returns', { returnId: 'last', code: byLines, lines: [{ lineId: '1' }] })
+  expect(await scan(byLines)).toMatchObject({ reason: 'token_revoked' })
+  expect(await post('/v1/returns', { returnId: 'unknown', code: code() })).toMatchObject({ waiting: true, items: [] })
+  const refused = await store.local('/v1/returns', {
+    method: 'POST',
+    body: { returnId: 'cloud', purchaseId: newId('pur', store.world) },
+    headers: { authorization: `Bearer ${credential}` },
+  })
+  expect(refused).toMatchObject({ status: 400, body: { details: [{ path: 'purchaseId' }] } })
+})
+
 it('calls staff for a code that two sales printed, and after ten wrong ones', async () => {
   pair()
   const text = code()

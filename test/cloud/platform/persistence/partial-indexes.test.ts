@@ -3,6 +3,8 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { expect, it } from 'vitest'
 import { fetchAuditLog } from '../../../../cloud/platform/accounts/audit-operations.ts'
 import type { Call } from '../../../../cloud/platform/operations/operation.ts'
+import { receiptOfAlarm } from '../../../../cloud/protection/records/alarm-operations.ts'
+import { acknowledgeAlarm } from '../../../../cloud/protection/records/alarm-queries.ts'
 import { eventsAfter } from '../../../../cloud/protection/records/event-operations.ts'
 import { fetchPurchaseHistory } from '../../../../cloud/sales/checkout/history-operations.ts'
 import type { IngestCall } from '../../../../cloud/protection/agents/journal/apply-rows.ts'
@@ -16,6 +18,9 @@ import { bringForward, lease } from '../../../../cloud/platform/webhooks/lease.t
 import { dropPending } from '../../../../cloud/platform/webhooks/queries.ts'
 import { newDatabase } from '../../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
+
+const PRODUCT = { productId: 'prd', ean: '4012345678901', name: 'Jacke', brand: null, imageUrl: null, priceCent: 1 }
+const ALARM = { occurredMs: 1, itemId: undefined, product: PRODUCT }
 
 /**
  * SQLite uses a partial index only if the query text contains the index's condition. With a parameter it reads all
@@ -52,6 +57,11 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   expect(await indexesOf(() => findEarned(db, 'prg_1', 't_1'))).toContain('loyalty_earned_once')
   expect(await indexesOf(() => countOpen(db, 'st_1', 'manual_assistance_required'))).toContain(
     'assistance_request_open',
+  )
+  const alarm = { storeId: 'st_1', eventId: 'e', by: 'op', atMs: 1 }
+  expect(await indexesOf(() => acknowledgeAlarm(db, alarm))).toContain('protection_exception_by_event')
+  expect(await indexesOf(() => receiptOfAlarm(db, 'st_1', ALARM))).toContain(
+    'purchase_line_by_ean (tenant=? AND ean=? AND purchase_id=?)',
   )
   const shopper = {
     session: { session_id: 's', tenant: 't', store_id: 'st_1', spot_check_due: 0 },

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { openPrimeShop, type PrimeShop } from '../../../support/prime-shop.ts'
+import { until } from '../../../support/receiver.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 inFullSizeOnEveryDatabase('sales of tills', (kind) => {
@@ -164,7 +165,7 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(await statusOf(epc)).toBe('exception_hold')
     })
 
-    it('of a recall stay', async () => {
+    it('of a recall stay, and the till learns it also without a tag', async () => {
       const product = shop.products[3]
       const { epc } = await shop.newItem(product)
       const { recallId } = await shop.ok('recallProducts', {
@@ -175,6 +176,8 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       const { warnings } = await recordOne(sale({ lines: [line({ ean: product.ean, epcs: [epc] })] }))
       expect(warnings[0].code).toBe('sale_of_held_item')
       expect(await statusOf(epc)).toBe('sellable')
+      const untagged = await recordOne(sale({ lines: [line({ ean: product.ean })] }))
+      expect(untagged.warnings).toMatchObject([{ code: 'sale_of_held_item', lineId: '1' }])
       await shop.ok('endRecall', { recallId })
     })
   })
@@ -480,6 +483,35 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect(dated.warnings, 'dated back by the till').toMatchObject([{ code: 'sale_of_revoked_till' }])
       expect(await statusOf(next.epc)).toBe('sellable')
     })
+  })
+
+  it('that was open counts from its payment: a revocation holds it', async () => {
+    const { epc } = await shop.newItem(jacket)
+    const open = sale({ tillId: 'till-open', state: 'open', lines: [line({ epcs: [epc] })] })
+    await record(open)
+    const sinceAt = new Date(Date.now() + 1).toISOString()
+    await until('the time', async () => Date.now() > Date.parse(sinceAt))
+    await recordOne({ ...open, state: 'paid' })
+    const revoked = await shop.ok('revokeTill', { storeId: shop.storeId, tillId: 'till-open', sinceAt })
+    expect(revoked).toMatchObject({ held: 1 })
+    expect(await statusOf(epc)).toBe('cancelled')
+  })
+
+  it('takes back goods in at most 100 returns', async () => {
+    const sold = sale({ lines: [line({ quantity: 200 })] })
+    await recordOne(sold)
+    const { storeId } = shop
+    const { saleId } = sold
+    const back = (n: number) => ({
+      returnId: `many-${saleId}-${n}`,
+      saleId,
+      tillId: 'till-3',
+      lines: [{ lineId: '1', quantity: 1 }],
+    })
+    const returns = Array.from({ length: 100 }, (_, n) => back(n))
+    expect((await shop.ok('recordReturns', { storeId, returns })).errors).toEqual([])
+    const { errors } = await shop.ok('recordReturns', { storeId, returns: [back(100)] })
+    expect(errors).toMatchObject([{ code: 'too_many_refunds' }])
   })
 
   it('with more than 2,000 tags is refused, and so is a call with too many', async () => {

@@ -115,6 +115,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX protection_exception_by_store_kind ON protection_exception (store_id, kind, exception_id)`,
   `CREATE INDEX protection_exception_open ON protection_exception (tenant, exception_id) WHERE acknowledged_ms IS NULL`,
   `CREATE INDEX protection_exception_open_in_store ON protection_exception (store_id, exception_id) WHERE acknowledged_ms IS NULL`,
+  // Finds the exception of an alarm among many open ones.
+  `CREATE INDEX protection_exception_by_event ON protection_exception (store_id, event_id) WHERE event_id IS NOT NULL`,
   `CREATE INDEX alarm_open ON protection_exception (store_id, last_ms, exception_id)
     WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE INDEX alarm_acknowledged ON protection_exception (store_id, acknowledged_ms, exception_id)

@@ -1,0 +1,62 @@
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { receiptEntry } from '../../policy/receipts/receipt-claims.ts'
+import { cancelledTags, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { Replica } from '../items/replica.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Trust } from '../trust/trust.ts'
+import type { KnownSale } from './sale-codes.ts'
+
+/** Characters of an entry in hex. */
+const ENTRY_CHARACTERS = 8
+const HELD: ReadonlySet<ItemStatus> = new Set(['exception_hold'])
+
+/**
+ * The products and tags of a sale as the entries of a receipt (ADR receipts), in hex, so that other agents can compare
+ * them with recalls and holds, and learn nothing else.
+ */
+export function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): string {
+  const cti = Buffer.from(saleKey, 'hex')
+  const cancelled = cancelledTags({ lines })
+  const entries = lines
+    .filter(({ quantity }) => quantity > 0)
+    .flatMap((line) => {
+      const gtin = line.ean === undefined ? undefined : toGtin14(line.ean)
+      const tags = tagsOf(line).filter((tag) => tag.isValid && !cancelled.has(saleTagKey(tag)))
+      const names = tags.map(({ kind, id }) => receiptEntry(cti, kind, id))
+      return gtin === undefined ? names : [receiptEntry(cti, 'gtin', gtin), ...names]
+    })
+  return [...new Set(entries.map(hexOf))].join('')
+}
+
+interface Parts {
+  trust: Pick<Trust, 'policy'>
+  ledger: Pick<Ledger, 'claims'>
+  items: Pick<Replica, 'find' | 'namesIn'>
+}
+
+/**
+ * Why the goods of a sale must stay, although its code has not been used: one of them is recalled or on hold. An agent
+ * does not know which goods carry tags, so one stops the code, and staff look.
+ */
+export function whyGoodsStay(
+  { trust, ledger, items }: Parts,
+  { sale, goods }: KnownSale,
+): 'recalled' | 'item_not_paid' | undefined {
+  const cti = Buffer.from(sale, 'hex')
+  const entries = new Set<string>()
+  for (let at = 0; at < goods.length; at += ENTRY_CHARACTERS) entries.add(goods.slice(at, at + ENTRY_CHARACTERS))
+  const gtins = trust.policy?.recalledGtins ?? []
+  if (gtins.some((gtin) => entries.has(hexOf(receiptEntry(cti, 'gtin', gtin))))) return 'recalled'
+  if (Array.from({ length: Math.max(1, entries.size) }).some((_, n) => ledger.claims.isRecalled(sale, n)))
+    return 'recalled'
+  for (const { kind, name } of items.namesIn(HELD)) {
+    const item = entries.has(hexOf(receiptEntry(cti, kind, name))) ? items.find(kind, name) : undefined
+    if (item?.status === 'exception_hold') return item.recalled ? 'recalled' : 'item_not_paid'
+  }
+  return undefined
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
