@@ -108,6 +108,7 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && home.decidesAsHome && home.isThisAgent && trust.isImporting(opened.claims.exp))
     return { granted: false, reason: 'manual_assistance_required' }
+  if (goods.isUnclear && !operator) return { granted: false, reason: 'manual_assistance_required' }
   const { decision, allowed, unknownFacts } = decideUnits(judged, policy)
   const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
   if (!decision.allowed) return { granted: false, reason: decision.reason, ...unknown, ...stoppingStatus(goods) }
@@ -200,6 +201,8 @@ interface KnownGoods {
   stopped: ReadonlyMap<number, KnownItem>
   /** Units that a recall of their product or lot stops, although no item with a tag tells it. */
   recalled: ReadonlySet<number>
+  /** True if too many items are stopped to find those of the receipt: staff look. */
+  isUnclear?: boolean
 }
 
 const UNKNOWN_GOODS: KnownGoods = { named: undefined, stopped: new Map(), recalled: new Set() }
@@ -218,7 +221,9 @@ function knownGoods(parts: ReceiptParts, claims: ReceiptClaims, identifiers: Ite
   const { entries = [], cti } = claims
   const numbers = new Map(entries.map((entry, n) => [Buffer.from(entry).toString('hex'), n]))
   if (numbers.size === 0) return { ...UNKNOWN_GOODS, recalled }
-  for (const { kind, name } of items.namesIn(STOPPED)) {
+  const names = items.namesIn(STOPPED)
+  if (!names) return { ...UNKNOWN_GOODS, recalled, isUnclear: true }
+  for (const { kind, name } of names) {
     const n = numbers.get(Buffer.from(receiptEntry(cti, kind, name)).toString('hex'))
     const item = n === undefined ? undefined : items.find(kind, name)
     if (n !== undefined && item && STOPPED.has(item.status)) stopped.set(n, item)

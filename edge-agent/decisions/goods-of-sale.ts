@@ -42,7 +42,7 @@ interface Parts {
 export function whyGoodsStay(
   { trust, ledger, items }: Parts,
   { sale, goods }: KnownSale,
-): 'recalled' | 'item_not_paid' | undefined {
+): 'recalled' | 'item_not_paid' | 'manual_assistance_required' | undefined {
   const cti = Buffer.from(sale, 'hex')
   const entries = new Set<string>()
   for (let at = 0; at < goods.length; at += ENTRY_CHARACTERS) entries.add(goods.slice(at, at + ENTRY_CHARACTERS))
@@ -50,7 +50,9 @@ export function whyGoodsStay(
   if (gtins.some((gtin) => entries.has(hexOf(receiptEntry(cti, 'gtin', gtin))))) return 'recalled'
   if (Array.from({ length: Math.max(1, entries.size) }).some((_, n) => ledger.claims.isRecalled(sale, n)))
     return 'recalled'
-  for (const { kind, name } of items.namesIn(HELD)) {
+  const held = items.namesIn(HELD)
+  if (!held) return 'manual_assistance_required'
+  for (const { kind, name } of held) {
     const item = entries.has(hexOf(receiptEntry(cti, kind, name))) ? items.find(kind, name) : undefined
     if (item?.status === 'exception_hold') return item.recalled ? 'recalled' : 'item_not_paid'
   }

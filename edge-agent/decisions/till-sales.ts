@@ -197,11 +197,11 @@ export class TillSales {
       )
     const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
     // Another agent announces a void by its receipt.
-    const wasVoided = known?.state === 'void' || till.tag(`R${saleKey}`)?.status === 'cancelled'
+    const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
     const isVoid = state === 'void' || wasVoided
     const isPaidNow = state !== 'open' && !isVoid
     // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
-    const isElsewhere = isPaidNow && till.tag(`S${saleKey}`) !== undefined
+    const isElsewhere = isPaidNow && this.#known(`S${saleKey}`) !== undefined
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const { answer, keys, returned } = this.#assess(sale, becomes, nowMs)
@@ -233,6 +233,13 @@ export class TillSales {
     const givesRights = isPaidNow && !answer.warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
     if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
+  }
+
+  /** What was reported here, or announced by an agent that the policy still names. */
+  #known(name: string) {
+    const { ledger, policy } = this.#parts
+    const tag = ledger.till.tag(name)
+    return tag && (tag.sender === '' || policy()?.tillSales.agents.includes(tag.sender)) ? tag : undefined
   }
 
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
@@ -336,7 +343,7 @@ export class TillSales {
     const known = ledger.till.sale(saleKey)
     const { saleId, tillId, series } = name
     // Another agent may have announced the sale.
-    const isSold = ledger.till.tag(`S${saleKey}`) !== undefined
+    const isSold = this.#known(`S${saleKey}`) !== undefined
     if (known?.state === 'void')
       return { saleId, waiting: known.content === '' && !isSold, items: [], synced: known.seq <= ledger.journal.acked }
     const evidence: JournalBody['evidence'] = {

@@ -27,7 +27,7 @@ export interface KnownItem extends Partial<ItemLabel> {
  * Table of items by name. EPCs of 96 bits are in slots of 18 bytes (item-slots.ts), and all other names in a Map. One
  * million EPCs need less than 40 MB. In a Map of strings, the EPCs would need five times as much.
  */
-interface ItemTable {
+export interface ItemTable {
   get(name: string): PackedItem | undefined
   set(name: string, item: PackedItem): void
   delete(name: string): void

@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 import type { ItemFile, ItemProgress, KnownProduct, StoredRow } from './item-file.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { Pictures } from './pictures.ts'
-import { NO_TILL_TAGS, withReport, type TillTags } from './till-tags.ts'
+import { namesIn, NO_TILL_TAGS, withReport, type TillTags } from './till-tags.ts'
 
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
@@ -280,7 +280,7 @@ export class Replica {
     return this.findByKey(keyOf(kind, name))
   }
 
-  /** Like `find`, with a key of `keysOf`. */
+  /** Like `find`, with a key. */
   findByKey(key: string): KnownItem | undefined {
     const packed = this.#table.get(key)
     const item = packed && unpackItem(packed, this.#labels.at(packed.label))
@@ -311,17 +311,13 @@ export class Replica {
     }
   }
 
-  /** Names of the items in one of these statuses, with their kind. */
-  *namesIn(statuses: ReadonlySet<ItemStatus>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
-    // A till may name tags that no item has.
-    const reported = this.#tillTags.in(statuses).filter((key) => this.#table.get(key) !== undefined)
-    for (const names of [reported, this.#table.namesIn(statuses)]) yield* namesOf(names)
+  /** Names of the items in one of these statuses, with their kind. Undefined if there are too many (till-tags.ts). */
+  namesIn(statuses: ReadonlySet<ItemStatus>): { kind: (typeof KINDS)[number]; name: string }[] | undefined {
+    const names = namesIn(this.#table, this.#tillTags, statuses)
+    return names && [...namesOf(names)]
   }
 
-  /**
-   * Name of an item's product, for people. Undefined if it is unknown, or not on the disk yet. The names are only on the
-   * disk, because no decision needs them.
-   */
+  /** Name of an item's product, for people. Only the disk has it; undefined if it is unknown, or not there yet. */
   productOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
     try {
       return this.#disk.productOf(keyOf(kind, name))

@@ -139,9 +139,12 @@ export class LaneReader {
     const nowMs = this.#parts.platform.clock.elapsed()
     const wrong = state.wrongCodes && nowMs - state.wrongCodes.sinceMs < WRONG_CODES_MS ? state.wrongCodes : undefined
     if (wrong && wrong.count >= WRONG_CODES && !isStaff) return { kind: 'none', why: 'needs_staff' }
+    // Each counts as wrong until it was right: many may be on their way at once.
+    const counted = { sinceMs: wrong?.sinceMs ?? nowMs, count: (wrong?.count ?? 0) + 1 }
+    state.wrongCodes = counted
     const sold = await this.#parts.saleOfCode(text.trim())
-    if (sold.kind === 'none' && sold.why !== 'receipt_expired')
-      state.wrongCodes = { sinceMs: wrong?.sinceMs ?? nowMs, count: (wrong?.count ?? 0) + 1 }
+    if ((sold.kind !== 'none' || sold.why === 'receipt_expired') && state.wrongCodes.sinceMs === counted.sinceMs)
+      state.wrongCodes = { ...state.wrongCodes, count: state.wrongCodes.count - 1 }
     return sold
   }
 

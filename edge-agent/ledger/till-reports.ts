@@ -68,6 +68,8 @@ const nextRank = (rank = 0) => Math.min(RANK_LIMIT, rank + 1)
 
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
+/** Tags of which one transaction notes that the items contain them. */
+const TAGS_AT_ONCE = 5_000
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
 
@@ -146,7 +148,13 @@ export class TillReports {
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
     )
-    this.#tagsIn = db.prepare<[string], { name: string }>('SELECT name FROM till_tag WHERE status = ?')
+    // Literals, because SQLite would not use the partial index with parameters.
+    this.#tagsIn = new Map(
+      CAME_BACK.map((status) => [
+        status,
+        db.prepare<[number], { name: string }>(`SELECT name FROM till_tag WHERE status = '${status}' LIMIT ?`),
+      ]),
+    )
     this.#paidBy = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ? AND status = 'paid'`)
     this.#saveTag = db.prepare(
       `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale)
@@ -157,8 +165,8 @@ export class TillReports {
     // Each tag is a change of its own, so that notices can name them in portions.
     this.#acknowledge = db.prepare(
       `UPDATE till_tag SET epoch = @epoch, ver = @ver, change = @before + acked.place
-       FROM (SELECT name AS tag, ROW_NUMBER() OVER (ORDER BY name) AS place FROM till_tag
-             WHERE ver IS NULL AND seq <= @seq AND sender = '') AS acked
+       FROM (SELECT name AS tag, ROW_NUMBER() OVER () AS place FROM
+              (SELECT name FROM till_tag WHERE ver IS NULL AND seq BETWEEN 1 AND @seq AND sender = '' ORDER BY seq LIMIT @limit)) AS acked
        WHERE till_tag.name = acked.tag`,
     )
     this.#prune = [
@@ -209,8 +217,12 @@ export class TillReports {
     return this.#tag.get(key)
   }
 
-  in(statuses: ReadonlySet<ItemStatus>): string[] {
-    return CAME_BACK.flatMap((status) => (statuses.has(status) ? this.#tagsIn.all(status).map(({ name }) => name) : []))
+  /** Names of tags that a till gave one of these statuses, at most `limit`. `paid` is not among them. */
+  in(statuses: ReadonlySet<ItemStatus>, limit: number): string[] {
+    const names: string[] = []
+    for (const [status, query] of this.#tagsIn)
+      if (statuses.has(status)) for (const { name } of query.all(limit - names.length)) names.push(name)
+    return names
   }
 
   /** Stores what a till reported here of a tag. `sale`: the one that made it paid. */
@@ -319,10 +331,14 @@ export class TillReports {
     return this.#change
   }
 
-  /** Notes that the items contain the rows up to `seq` from this position on. */
-  acknowledge(seq: number, [epoch, ver]: readonly [number, number]): void {
-    const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange })
+  /**
+   * Notes that the items contain the rows up to `seq` from this position on, for some thousand tags. Returns true if
+   * there may be more.
+   */
+  acknowledge(seq: number, [epoch, ver]: readonly [number, number]): boolean {
+    const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange, limit: TAGS_AT_ONCE })
     if (changes > 0) this.#change = this.#highest = this.lastChange + changes
+    return changes === TAGS_AT_ONCE
   }
 
   /** Notes that the items contain what another agent announced of this tag from this position on. */

@@ -11,7 +11,7 @@ import { updateItem, updateStatuses } from './item-queries.ts'
 import { endStandaloneUnits } from './standalone-unit.ts'
 import { returnUnits, revokeLease } from '../leases/return-units.ts'
 import { itemsWithTokens, revokeTokens } from '../leases/token-revocations.ts'
-import { allRightsOf, rightName } from '../rights/rights.ts'
+import { rightName, rightsOfUnits } from '../rights/rights.ts'
 
 /** Statuses of goods that are back in the store. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
@@ -116,15 +116,20 @@ async function returnItems(
   for (const [purchaseId, ofPurchase] of byPurchase) {
     const purchase = await findPurchase(db, ofPurchase[0]?.tenant ?? '', purchaseId)
     if (!purchase) continue
-    const rights = await allRightsOf(db, purchaseId)
+    const units = ofPurchase.map(({ line_id: lineId, unit_no: unitNo }) => ({
+      lineId: lineId ?? '',
+      unitNo: unitNo ?? 0,
+    }))
+    const rights = await rightsOfUnits(db, purchaseId, units)
     // If a unit was returned before, by a refund or by staff, nothing changes for it.
-    const units = ofPurchase
-      .map(({ line_id: lineId, unit_no: unitNo }) => ({ line_id: lineId ?? '', unit_no: unitNo ?? 0 }))
-      .filter(({ line_id: lineId, unit_no: unitNo }) =>
-        RIGHT_CLASSES.every(
-          (rightClass) => (rights.get(rightName({ lineId, unitNo, rightClass }))?.returned_by ?? null) === null,
-        ),
-      )
-    if (units.length > 0) await returnUnits(call, purchase, units, newId('ret', services.platform))
+    const back = units.filter((unit) =>
+      RIGHT_CLASSES.every(
+        (rightClass) => (rights.get(rightName({ ...unit, rightClass }))?.returned_by ?? null) === null,
+      ),
+    )
+    if (back.length > 0) {
+      const rows = back.map(({ lineId, unitNo }) => ({ line_id: lineId, unit_no: unitNo }))
+      await returnUnits(call, purchase, rows, newId('ret', services.platform))
+    }
   }
 }

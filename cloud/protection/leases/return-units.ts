@@ -5,7 +5,7 @@ import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/ta
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revokeAuthorization } from './leases.ts'
-import { allRightsOf, findRight, passOf, rightName, storeReturned, type UnitKey } from '../rights/rights.ts'
+import { findRight, passOf, rightName, rightsOfUnits, storeReturned, type UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
@@ -43,13 +43,13 @@ export async function returnUnits(
   const keys = units.map((unit) => ({ lineId: unit.line_id, unitNo: unit.unit_no }))
   const { purchase_id: purchaseId } = purchase
   const rights = RIGHT_CLASSES.flatMap((rightClass) => keys.map((key): UnitKey => ({ ...key, rightClass, purchaseId })))
-  const before = await allRightsOf(db, purchaseId)
+  const before = await rightsOfUnits(db, purchaseId, keys)
   const leases = rights.flatMap((key) => {
     const row = before.get(rightName(key))
     return row?.state === 'leased' && row.nonce !== null ? [row.nonce] : []
   })
   for (const nonce of new Set(leases)) await revokeLeaseOf(call, nonce, 'its goods were returned')
-  const stored = leases.length > 0 ? await allRightsOf(db, purchaseId) : before
+  const stored = leases.length > 0 ? await rightsOfUnits(db, purchaseId, keys) : before
   const known = rights.map((key) => ({ key, row: stored.get(rightName(key)) }))
   await storeReturned(db, known, by, nowMs)
   for (const rightClass of RIGHT_CLASSES)

@@ -1,4 +1,4 @@
-import type { RightClass } from '../../../policy/vocabulary.ts'
+import { RIGHT_CLASSES, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
@@ -149,6 +149,25 @@ export async function allRightsOf(db: Db, purchaseId: string): Promise<Map<strin
       row,
     ]),
   )
+}
+
+/** Most rights that are looked up one by one. */
+const LOOK_UPS = 100
+
+/** Like `allRightsOf`, but certain only for these units: a purchase may have thousands of others. */
+export async function rightsOfUnits(
+  db: Db,
+  purchaseId: string,
+  units: readonly Pick<UnitKey, 'lineId' | 'unitNo'>[],
+): Promise<Map<string, UnitRightRow>> {
+  const keys = RIGHT_CLASSES.flatMap((rightClass) => units.map((unit) => ({ ...unit, rightClass, purchaseId })))
+  if (keys.length > LOOK_UPS) return allRightsOf(db, purchaseId)
+  const found = new Map<string, UnitRightRow>()
+  for (const key of keys) {
+    const row = await findRight(db, key)
+    if (row) found.set(rightName(key), row)
+  }
+  return found
 }
 
 /** Reason why only staff may continue after an unknown outcome. */

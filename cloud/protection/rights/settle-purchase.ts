@@ -1,10 +1,11 @@
+import { sql } from 'kysely'
 import type { RightClass, Outcome } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { type Db, groupBy } from '../../platform/persistence/database.ts'
+import type { Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { UnitRightRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { mergeRedemptions, type UnitRedemption } from '../../../policy/authorization-state.ts'
-import { isPass, LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
+import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
 
 /** Unit of a redemption; undefined if it used no right. */
@@ -83,15 +84,37 @@ const purchasesOf = preparedForMany((db, ids) =>
     .select(['purchase_id', 'store_id', 'status', 'security_tag_mode', 'security_tag_status'])
     .where('purchase_id', 'in', ids),
 )
+// A purchase may have thousands of units, so the database counts them.
 const unitsOf = preparedForMany((db, ids) =>
-  db.selectFrom('purchase_unit').select('purchase_id').where('purchase_id', 'in', ids),
+  db
+    .selectFrom('purchase_unit')
+    .select((eb) => ['purchase_id', eb.fn.countAll<number>().as('units')])
+    .where('purchase_id', 'in', ids)
+    .groupBy('purchase_id'),
 )
 const usedOf = preparedForMany((db, ids) =>
   db
     .selectFrom('unit_right')
-    .select(['purchase_id', 'line_id', 'right_class', 'outcome', 'returned_by'])
+    .select([
+      'purchase_id',
+      'right_class',
+      sql<number>`SUM(CASE WHEN returned_by IS NOT NULL THEN 1 ELSE 0 END)`.as('returned'),
+      sql<number>`SUM(CASE WHEN returned_by IS NULL AND outcome = 'confirmed' THEN 1 ELSE 0 END)`.as('confirmed'),
+    ])
     .where('purchase_id', 'in', ids)
-    .where('state', '=', 'used'),
+    .where('state', '=', 'used')
+    .whereRef('line_id', '<>', 'purchase_id')
+    .groupBy(['purchase_id', 'right_class']),
+)
+/** Purchases whose receipt opened a barrier (`passOf`). */
+const passesOf = preparedForMany((db, ids) =>
+  db
+    .selectFrom('unit_right')
+    .select('purchase_id')
+    .where('line_id', 'in', ids)
+    .where('right_class', '=', 'exit')
+    .where('state', '=', 'used')
+    .where('outcome', '=', 'confirmed'),
 )
 const writeDeactivated = preparedForMany((db, ids) =>
   db
@@ -116,18 +139,16 @@ export async function settlePurchases(
 ): Promise<void> {
   const purchases = await purchasesOf(db, purchaseIds)
   if (purchases.length === 0) return
-  const units = groupBy(await unitsOf(db, purchaseIds), (unit) => unit.purchase_id)
-  const rights = await usedOf(db, purchaseIds)
-  const used = groupBy(
-    rights.filter((right) => !isPass(right)),
-    (right) => right.purchase_id,
-  )
-  const passed = new Set(
-    rights.flatMap((right) => (isPass(right) && right.outcome === 'confirmed' ? right.purchase_id : [])),
-  )
-  const countOf = (purchaseId: string) => units.get(purchaseId)?.length ?? 0
-  const areAllOf = (purchaseId: string, rightClass: RightClass) =>
-    areAll(used.get(purchaseId) ?? [], rightClass, countOf(purchaseId))
+  const units = new Map((await unitsOf(db, purchaseIds)).map((row) => [row.purchase_id, Number(row.units)]))
+  const used = await usedOf(db, purchaseIds)
+  const passed = new Set((await passesOf(db, purchaseIds)).map((row) => row.purchase_id))
+  const countOf = (purchaseId: string) => units.get(purchaseId) ?? 0
+  /** True if all units were confirmed or returned, and at least one was not returned. */
+  const areAllOf = (purchaseId: string, rightClass: RightClass) => {
+    const row = used.find((each) => each.purchase_id === purchaseId && each.right_class === rightClass)
+    const [returned, confirmed, count] = [Number(row?.returned ?? 0), Number(row?.confirmed ?? 0), countOf(purchaseId)]
+    return confirmed === count - returned && (returned === 0 || returned < count)
+  }
   const deactivated = purchases.filter((p) => p.security_tag_status === 'pending' && areAllOf(p.purchase_id, 'release'))
   await writeDeactivated(
     db,
@@ -148,16 +169,4 @@ export async function settlePurchases(
     db,
     unloaded.map((p) => p.purchase_id),
   )
-}
-
-/** True if all units were confirmed or returned, and at least one was not returned. */
-function areAll(
-  rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[],
-  rightClass: RightClass,
-  units: number,
-): boolean {
-  const ofClass = rights.filter((right) => right.right_class === rightClass)
-  const returned = ofClass.filter((right) => right.returned_by !== null).length
-  const confirmed = ofClass.filter((right) => right.returned_by === null && right.outcome === 'confirmed').length
-  return confirmed === units - returned && (returned === 0 || returned < units)
 }

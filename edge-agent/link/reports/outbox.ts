@@ -126,12 +126,22 @@ export class Outbox {
 
   #store({ seq, head, iat, items }: AckClaims): boolean {
     const { commits, journal, claims, till } = this.#parts.ledger
-    return commits.now(() => {
+    let isMore = false
+    const isStored = commits.now(() => {
       if (!journal.acknowledge(seq, head)) return false
       claims.noteAcknowledged(seq, iat)
-      if (items) till.acknowledge(seq, items)
+      if (items) isMore = till.acknowledge(seq, items)
       return true
     })
+    if (isMore && items) void this.#acknowledgeTags(seq, items)
+    return isStored
+  }
+
+  /** Notes the tags of large reports of tills in portions. If it ends early, the next acknowledgement notes the rest. */
+  async #acknowledgeTags(seq: number, items: readonly [number, number]): Promise<void> {
+    const { commits, till } = this.#parts.ledger
+    const portion = () => commits.durably(() => till.acknowledge(seq, items)).catch(() => false)
+    while (await portion()) continue
   }
 
   #noteInMemory({ seq, head }: AckClaims): boolean {

@@ -401,7 +401,7 @@ describe('a till at an agent', () => {
     const made = ['3034257BF7194E4000FFFF01', '3034257BF7194E4000FFFF02']
     await post('/v1/sales', sale([made[0] ?? '', epc]))
     await post('/v1/returns', { returnId: 'made', epcs: [...made, epc] })
-    const names = [...store.agent.items.namesIn(new Set(['returned'] as const))].map(({ name }) => name)
+    const names = (store.agent.items.namesIn(new Set(['returned'] as const)) ?? []).map(({ name }) => name)
     expect(new Set(names)).toEqual(new Set([epc]))
     expect(store.agent.ledger.till.tag(`E${made[1]}`)).toBeUndefined()
   })
