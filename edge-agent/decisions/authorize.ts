@@ -31,13 +31,13 @@ import type { Execute } from '../devices/release-watch.ts'
 import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
-import { isStillValid, judgeByReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
+import { isStillValid, judgeByReceipt, readReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
 import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
 
 interface JudgeParts extends ReceiptJudgeParts {
   platform: Pick<Platform, 'random'>
   link: CloudLink
-  items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs' | 'keysOf'>
+  items: Pick<Replica, 'find' | 'findByKey' | 'namesIn' | 'confirmedMs' | 'keysOf'>
   /** Voids tokens that the agent fetched and did not use. */
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
@@ -53,6 +53,7 @@ interface Judged {
  *   tag that a till has just sold: the one beside the device, or by the code of its sale ─▶ by-item.ts
  *   online ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
+ *   offline, pad of a till that did not sell the goods ─▶ item_not_paid
  *   offline, receipt; sale of a code ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
  *   offline, anything else ─▶ by-item.ts
  *
@@ -78,6 +79,7 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
   }
   if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
     return { verdict: NEEDS_STAFF, offline: true }
+  if (isOfOtherTill(parts, context)) return { verdict: { granted: false, reason: 'item_not_paid' }, offline: true }
   const presented = sale ?? receipt
   if (presented === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
   const verdict = await judgeByReceipt(parts, context, presented)
@@ -100,6 +102,16 @@ function isSoldHere({ ledger, items, link }: JudgeParts, { request, device }: Re
     if (!isOwn || (isByCode && tag.sale !== sale.sale)) return false
     return device.tillId === undefined || ledger.till.tillOfRow(tag.seq) === device.tillId
   })
+}
+
+/** True if the device is the pad of a till, and this agent does not know that this till sold the goods. */
+function isOfOtherTill({ ledger, trust }: JudgeParts, { request, device }: RequestContext): boolean {
+  const { action, receipt, sale } = request
+  if (device.tillId === undefined || rightClassOf(action) !== 'release') return false
+  const opened = receipt === undefined ? undefined : readReceipt(trust, receipt, device.storeId)
+  const saleKey = sale?.sale ?? (opened?.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined)
+  const sold = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
+  return sold?.state !== 'paid' || sold.tillId !== device.tillId
 }
 
 interface CommandParts {

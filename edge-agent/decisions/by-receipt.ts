@@ -16,7 +16,7 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
-import { whyGoodsStay } from './goods-of-sale.ts'
+import { itemsOfSale, whyGoodsStay } from './goods-of-sale.ts'
 import type { KnownSale } from './sale-codes.ts'
 import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
@@ -59,13 +59,19 @@ function claimsOfSale({ sale, exp, riskClass }: KnownSale, storeId: string): Rec
 type JudgedReceipt = { ok: true; claims: ReceiptClaims } | Extract<OpenedReceipt, { ok: false }>
 
 /** What the rules about a receipt need. */
-type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
+type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'findByKey' | 'namesIn'> }
 
 /**
  * Judges a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext, opened: JudgedReceipt): Verdict {
+function judgeAlone(
+  parts: ReceiptParts,
+  home: HomeRole,
+  context: RequestContext,
+  opened: JudgedReceipt,
+  soldItems: readonly KnownItem[] = [],
+): Verdict {
   const { trust, clock, ledger } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
@@ -103,6 +109,8 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
   const without = factsWithoutUnit(opened, covered, request.identifiers, goods, isPass, policy)
   // After its last goods have left, a receipt opens no barrier.
   const isUntagged = isPass && covered?.length === 0
+  // The rules for the tagged goods of a code's sale.
+  if (isUntagged) for (const item of soldItems) units.push({ ...facts, item: { ...item, paidBy: 'purchase' }, right })
   const [first = { ...facts, ...without, ...(isUntagged && { right }) }, ...others] = units
   const judged: [DecisionFacts, ...DecisionFacts[]] = [first, ...others]
   if (!policy) return { granted: false, reason: 'policy_stale' }
@@ -320,12 +328,14 @@ export async function judgeByReceipt(
       : { ok: true as const, claims: claimsOfSale(presented, storeId) }
   const stay = typeof presented === 'string' ? undefined : whyGoodsStay(parts, presented)
   if (stay) return { granted: false, reason: stay }
+  const soldItems = typeof presented === 'string' ? [] : itemsOfSale(parts, presented)
   // During the home request the cloud may have reported that this ledger is untrusted.
-  const alone = () => (distrustReason(parts) ? NEEDS_STAFF : judgeAlone(parts, roleOf(parts), context, receipt))
+  const alone = () =>
+    distrustReason(parts) ? NEEDS_STAFF : judgeAlone(parts, roleOf(parts), context, receipt, soldItems)
   if (!home.isElsewhere) return alone()
   // This agent first applies the rules as if it were the receipt home. Then the receipt home grants or refuses the
   // rights.
-  const verdict = judgeAlone(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
+  const verdict = judgeAlone(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt, soldItems)
   if (!verdict.granted || verdict.grant === null) return verdict
   const answer = await home.request(homeRequestOf(context, verdict.grant))
   if ('unreachable' in answer) return withHomeRequest(alone(), answer.redemptionId)

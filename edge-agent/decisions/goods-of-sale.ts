@@ -2,6 +2,7 @@ import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { receiptEntry } from '../../policy/receipts/receipt-claims.ts'
 import { cancelledTags, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
+import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -31,8 +32,13 @@ export function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>)
 
 interface Parts {
   trust: Pick<Trust, 'policy'>
-  ledger: Pick<Ledger, 'claims'>
-  items: Pick<Replica, 'find' | 'namesIn'>
+  ledger: Pick<Ledger, 'claims' | 'till'>
+  items: Pick<Replica, 'find' | 'findByKey' | 'namesIn'>
+}
+
+/** The tagged goods of a sale that this agent knows, as tills or other agents reported them. */
+export function itemsOfSale({ ledger, items }: Pick<Parts, 'ledger' | 'items'>, { sale }: KnownSale): KnownItem[] {
+  return ledger.till.paidBy(sale).flatMap((name) => items.findByKey(name) ?? [])
 }
 
 /**

@@ -76,6 +76,7 @@ export class TillRefusal extends Error {
   override name = 'TillRefusal'
   readonly code:
     | 'sales_not_allowed'
+    | 'right_missing'
     | 'sale_conflict'
     | 'too_many_open_sales'
     | 'too_many_waiting_returns'
@@ -123,11 +124,11 @@ export class TillSales {
     this.#back = new GoodsBack(parts)
   }
 
-  /** Records a sale. Throws `TillRefusal`. */
-  async sell(sale: TillSale): Promise<SaleAnswer> {
+  /** Records a sale. `mayVoid`: the till may also void paid ones. Throws `TillRefusal`. */
+  async sell(sale: TillSale, mayVoid = true): Promise<SaleAnswer> {
     this.#assertMayRecord()
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#sell(sale, nowMs()), sizeOf(sale.lines))
+    const answer = await ledger.commits.durably(() => this.#sell(sale, mayVoid, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
     return answer
   }
@@ -171,13 +172,15 @@ export class TillSales {
     return 1 + Math.ceil(characters / CHARACTERS_PER_SIZE + ledger.till.paidBy(saleKey).length / TAGS_PER_SIZE)
   }
 
-  #sell(sale: TillSale, nowMs: number): SaleAnswer {
+  #sell(sale: TillSale, mayVoid: boolean, nowMs: number): SaleAnswer {
     const { till, journal } = this.#parts.ledger
     const saleKey = saleKeyOf(this.#parts.storeId, sale)
     const content = saleContent(sale)
     const { state = 'paid', version = 1 } = sale
     const known = till.sale(saleKey)
     const isSame = known?.content === content
+    if (state === 'void' && !mayVoid && known?.state !== 'open')
+      throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
       // A late copy of an earlier state is no conflict.

@@ -66,7 +66,8 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/sales', admit('sales'), async (c) => {
     const sale = await read(c, SaleRequest, 'sales')
     if (sale instanceof Response) return sale
-    return answer(c, async () => reply(c, 'recordSale', await agent.sales.sell(sale)))
+    const mayVoid = access.callerOf(c)?.rights?.includes('returns') === true
+    return answer(c, async () => reply(c, 'recordSale', await agent.sales.sell(sale, mayVoid)))
   })
   app.post('/v1/sales/void', admit('returns'), async (c) => {
     const body = await read(c, VoidSaleRequest, 'returns')
@@ -98,7 +99,7 @@ async function answer(c: Context, run: () => Promise<Response>): Promise<Respons
     if (!(error instanceof TillRefusal)) throw error
     const { code, message, path } = error
     if (code === 'invalid') return failField(c, path ?? '', 'invalid', message)
-    if (code === 'sales_not_allowed') return fail(c, 403, code, message)
+    if (code === 'sales_not_allowed' || code === 'right_missing') return fail(c, 403, code, message)
     if (code === 'sale_queue_full') return fail(c, 503, code, message)
     return fail(c, 409, code, message)
   }

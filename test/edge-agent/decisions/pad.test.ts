@@ -93,6 +93,29 @@ it.each([false, true])(
   },
 )
 
+it('releases offline neither by a receipt nor for an operator what another till or the app sold', async () => {
+  const { storeId, products } = store.shop
+  const { operatorId } = await call('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })
+  await store.until('the operator', () => store.agent.trust.policy?.operators.length === 1)
+  const [sold, bought, own] = [await newItem(), await newItem(), await newItem()]
+  const { results } = await call('recordSales', { storeId, sales: [sale([sold], { tillId: 'till-2' })] })
+  const { receipt } = await store.buy([{ ean: products[0].ean, quantity: 1, epcs: [bought] }])
+  const paid = (epc: string) => store.agent.items.find('epc', epc)?.status === 'paid'
+  await store.until('the items', () => paid(sold) && paid(bought))
+  const signIn = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
+  await offline()
+  for (const [epc, text] of [
+    [sold, results[0].receiptToken],
+    [bought, receipt],
+  ])
+    expect(await place(epc, { receipt: text })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  const pad = { deviceId: store.shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag' }
+  const byStaff = await store.authorize({ ...pad, epc: sold }, { 'x-untag-operator': signIn.body.session })
+  expect(byStaff).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  await sell(sale([own]))
+  expect(await place(own)).toMatchObject(RELEASED)
+})
+
 it('matches a tag to a sale of its till that named no tag, for each piece once', async () => {
   const { storeId } = store.shop
   const [first, second] = [await newItem(), await newItem()]

@@ -156,6 +156,33 @@ it('opens nothing for goods that are recalled or on hold, also where only the co
   expect(await scan(later)).toMatchObject({ reason: 'recalled' })
 })
 
+it('follows the rules for the tagged goods of its sale', async () => {
+  pair()
+  const { storeId, products } = store.shop
+  const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId }))
+  const rules = policy.allowedActionsByCategory
+  const { category } = await store.drive(store.shop.ok('fetchProduct', { storeId, ean: products[0].ean }))
+  const staffOnly = { ...rules['*'], authorize_exit: ['staff_assisted'] }
+  const allowedActionsByCategory = { ...rules, [category.toLowerCase()]: staffOnly }
+  await store.drive(
+    store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, allowedActionsByCategory } }),
+  )
+  const { epc } = await store.drive(store.shop.newItem(products[0]))
+  await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
+  await store.until('the rule', () =>
+    JSON.stringify(store.agent.trust.policy?.policy.allowedActionsByCategory).includes(category.toLowerCase()),
+  )
+  await offline()
+  const [tagged, milk] = [code(), code()]
+  await post(
+    '/v1/sales',
+    sale([tagged], { lines: [{ name: 'Jacke', quantity: 1, priceUnit: 990, vat: 19, epcs: [epc] }] }),
+  )
+  await post('/v1/sales', sale([milk]))
+  expect(await scan(tagged)).toMatchObject({ authorized: false, reason: 'workflow_not_allowed' })
+  expect(await scan(milk)).toMatchObject(OPEN)
+})
+
 it('ends when all goods came back, however the return names them', async () => {
   pair()
   await offline()

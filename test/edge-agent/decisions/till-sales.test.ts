@@ -349,6 +349,13 @@ describe('a till at an agent', () => {
     const [a, b] = [await newItem(), await newItem()]
     expect((await post('/v1/sales', sale([a]), pair())).body.code).toBe('right_missing')
     expect((await post('/v1/sales', sale([a]), pair('returns'))).body.code).toBe('right_missing')
+    const draft = sale([await newItem()], { state: 'open' })
+    const sells = pair('sales')
+    await post('/v1/sales', draft, sells)
+    expect((await post('/v1/sales', { ...draft, state: 'void' }, sells)).status, 'an open sale').toBe(200)
+    const paid = sale([await newItem()])
+    await post('/v1/sales', paid, sells)
+    expect((await post('/v1/sales', { ...paid, state: 'void' }, sells)).body.code).toBe('right_missing')
     expect((await post('/v1/returns', { returnId: 'x', epcs: [a] }, pair('sales'))).body.code).toBe('right_missing')
     expect((await store.local('/v1/sales', { method: 'POST', body: sale([a]) })).body.code).toBe('right_missing')
     await allow([store.agent.identity.agentId], { salesPerHour: 1 })
