@@ -251,6 +251,8 @@ export interface JournalRowRow {
   body: string
   applied: number
   received_ms: number
+  /** Identity of the receipt, or nonce of the token, that an unapplied row is about. */
+  about: string | null
 }
 
 export interface ProtectionEventRow {

@@ -3,7 +3,7 @@ import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../../policy/documents/signed-document.ts'
 import { validationFindings, findingMessage } from '../../../../policy/validation-findings.ts'
-import { rowHash, type UncheckedRow } from '../../../../policy/journal.ts'
+import { rowHash, type JournalBody, type UncheckedRow } from '../../../../policy/journal.ts'
 import { type AgentCaller, knownCaller } from '../../../platform/foundation/caller.ts'
 import { Failure, invalid, precondition } from '../../../platform/foundation/failure.ts'
 import { type Call, operation } from '../../../platform/operations/operation.ts'
@@ -63,7 +63,7 @@ async function ingestBatch(
     if (fault !== undefined)
       await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
   }
-  const rows = fresh.map(({ row, text, fault }, i) => ({
+  const rows = fresh.map(({ row, body, text, fault }, i) => ({
     ledger_id: agent.ledger_id,
     generation: agent.generation,
     seq: row.seq,
@@ -72,6 +72,7 @@ async function ingestBatch(
     body: text,
     applied: applied[i] && fault === undefined ? 1 : 0,
     received_ms: call.nowMs,
+    about: aboutOf(body),
   }))
   for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
   // A device may move to another agent once its last token is voided.
@@ -107,6 +108,13 @@ async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: Unch
     detail,
   })
   return true
+}
+
+/** Identity of the receipt, or nonce of the token, that a row is about. */
+function aboutOf({ evidence }: JournalBody): string | null {
+  if (evidence === undefined) return null
+  if (evidence.kind === 'claim') return evidence.receipt?.cti ?? evidence.nonce
+  return 'nonce' in evidence ? evidence.nonce : null
 }
 
 const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))

@@ -9,6 +9,7 @@ import { eventsAfter } from '../../../../cloud/protection/records/event-operatio
 import { fetchPurchaseHistory } from '../../../../cloud/sales/checkout/history-operations.ts'
 import type { IngestCall } from '../../../../cloud/protection/agents/journal/apply-rows.ts'
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
+import { retryEvidenceOfReceipt } from '../../../../cloud/protection/receipt-home/receipt-rights.ts'
 import { countOpen } from '../../../../cloud/shop/assistance/queries.ts'
 import { findEarned } from '../../../../cloud/shop/loyalty/queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
@@ -63,6 +64,9 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   expect(await indexesOf(() => receiptOfAlarm(db, 'st_1', ALARM))).toContain(
     'purchase_line_by_ean (tenant=? AND ean=? AND purchase_id=?)',
   )
+  const receipt = { services: { authority: { cloudGeneration: 2 } }, db } as unknown as Call
+  const sold = { store_id: 'st_1', till: null }
+  expect(await indexesOf(() => retryEvidenceOfReceipt(receipt, sold, 'cti'))).toContain('journal_row_about (about=?)')
   const shopper = {
     session: { session_id: 's', tenant: 't', store_id: 'st_1', spot_check_due: 0 },
     userId: 'u',

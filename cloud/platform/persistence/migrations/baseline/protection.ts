@@ -81,7 +81,9 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX redemption_by_unit ON redemption (line_id, unit_no, right_class)`,
   `CREATE TABLE journal_row (
     ledger_id text NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, agent_id text NOT NULL, hash text NOT NULL,
-    body text NOT NULL, applied bigint NOT NULL, received_ms bigint NOT NULL, PRIMARY KEY (ledger_id, generation, seq))`,
+    body text NOT NULL, applied bigint NOT NULL, received_ms bigint NOT NULL, about text, PRIMARY KEY (ledger_id, generation, seq))`,
+  // Finds what waits for a receipt or token.
+  `CREATE INDEX journal_row_about ON journal_row (about) WHERE applied = 0 AND about IS NOT NULL`,
   `CREATE INDEX journal_row_unapplied ON journal_row (agent_id, generation, seq) WHERE applied = 0`,
   `CREATE TABLE protection_event (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, type text NOT NULL, device_id text, purchase_id text,
