@@ -20,6 +20,8 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   'tag-reads': async () => (await import('./tag-reads.ts')).tagReads,
   'till-sales': async () => (await import('./till-sales.ts')).tillSales,
   'grant-to-relay': async () => (await import('./grant-to-relay.ts')).grantToRelay,
+  'sale-to-gate': async () => (await import('./loopback/sale-to-gate.ts')).saleToGate,
+  'code-to-barrier': async () => (await import('./loopback/code-to-barrier.ts')).codeToBarrier,
   'alarm-on-page': async () => (await import('./loopback/alarm-on-page.ts')).alarmOnPage,
   footprint: async () => (await import('./loopback/footprint.ts')).footprint,
   recovery: async () => (await import('./recovery.ts')).recovery,
