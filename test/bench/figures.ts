@@ -13,6 +13,7 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   'product-import': async () => (await import('./catalogue/product-import.ts')).productImport,
   'hostile-uploads': async () => (await import('./catalogue/hostile-uploads.ts')).hostileUploads,
   'checkout-journey': async () => (await import('./retail/checkout-journey.ts')).checkoutJourney,
+  'record-sales': async () => (await import('./retail/record-sales.ts')).recordSales,
   'webhook-fan-out': async () => (await import('./retail/webhook-fan-out.ts')).webhookFanOut,
   'analytics-read': async () => (await import('./retail/analytics-read.ts')).analyticsRead,
   'sales-export': async () => (await import('./retail/sales-export.ts')).salesExport,
