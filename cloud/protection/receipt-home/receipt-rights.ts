@@ -10,7 +10,7 @@ import { policyOf } from '../store-facts/parsed-policy.ts'
 import { sql } from 'kysely'
 import { prepared } from '../../platform/persistence/prepared.ts'
 
-const isReported = prepared((db, p: { storeId: string; like: string }) =>
+const isReported = prepared((db, p: { storeId: string; cti: string }) =>
   db
     .selectFrom('journal_row as j')
     .innerJoin('agent as a', 'a.agent_id', 'j.agent_id')
@@ -18,7 +18,8 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
     .where('a.store_id', '=', p.storeId)
     // SQL literal, because SQLite would not use the partial index with a parameter.
     .where(sql<boolean>`j.applied = 0`)
-    .where('j.body', 'like', p.like)
+    // If the pattern were a parameter, SQLite would prepare the statement again for each.
+    .where('j.body', 'like', sql<string>`'%' || ${p.cti} || '%'`)
     .limit(1),
 )
 
@@ -34,7 +35,7 @@ export async function retryEvidenceOfReceipt(
   const { authority, entityRegistered } = call.services
   // A barrier may open by the code of a till before the till's agent reports the sale.
   if (authority.cloudGeneration === 1 && till === null) return
-  if ((await isReported(call.db, { storeId, like: `%${cti}%` })).length > 0) call.afterCommit(entityRegistered.notify)
+  if ((await isReported(call.db, { storeId, cti })).length > 0) call.afterCommit(entityRegistered.notify)
 }
 
 /** Informs the receipt home of receipt rights that the cloud leases to other agents and devices (ADR leases). */
