@@ -18,7 +18,7 @@ const HELP = `Sells at an agent while its cloud is away, kills the agent meanwhi
   --seed    chooses their times (1); what the agent does just then differs in each run
   --folder  folder for ledger and database, on the disk to measure (the folder for temporary files)
 
-Exit code 1 if a sale is lost, doubled or wrong, or a sold tag is not paid. In full size it takes about 15 minutes.
+Exit code 1 if a sale is lost, doubled or wrong, or a sold tag is not paid. In full size it takes about 12 minutes.
 `
 
 async function main(): Promise<boolean> {
