@@ -281,8 +281,13 @@ const KINDS = [
   ['tagIds', 'tagId'],
 ] as const
 
-/** Tags that a line names, each once. */
-export function tagsOf(line: NamedTags): SaleTag[] {
+/** Tags of lines, because each step of a sale needs them, and an EPC takes long to read. */
+const tagsOfLines = new WeakMap<NamedTags, readonly SaleTag[]>()
+
+/** Tags that a line names, each once. The line must not change. */
+export function tagsOf(line: NamedTags): readonly SaleTag[] {
+  const known = tagsOfLines.get(line)
+  if (known) return known
   const tags = new Map<string, SaleTag>()
   for (const [list, kind] of KINDS)
     for (const sent of line[list] ?? []) {
@@ -291,7 +296,9 @@ export function tagsOf(line: NamedTags): SaleTag[] {
       const key = `${kind} ${comparableIdentifier(kind, id)}`
       if (!tags.has(key)) tags.set(key, { kind, id, isValid: normal.ok })
     }
-  return [...tags.values()]
+  const found = [...tags.values()]
+  tagsOfLines.set(line, found)
+  return found
 }
 
 /** Key of a tag in sets. */

@@ -223,7 +223,9 @@ class Bits {
   #at: number
 
   constructor(hex: string, at: number) {
-    this.#bits = Array.from(hex, (digit) => Number.parseInt(digit, 16).toString(2).padStart(4, '0')).join('')
+    this.#bits = BigInt(`0x${hex}`)
+      .toString(2)
+      .padStart(4 * hex.length, '0')
     this.#at = at
   }
 

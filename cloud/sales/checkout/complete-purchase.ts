@@ -97,9 +97,9 @@ export async function completePurchase(
   await retryEvidenceOfReceipt(call, purchase, receipt.cti)
   await stopRecalledUnits(call, completed, allLines, units.length)
   // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
-  // purchase paid first.
+  // purchase paid first. Goods of a till were never in payment.
   const hasItems = units.some(({ unit }) => unit.item_id !== null)
-  if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
+  if (hasItems && (purchase.till !== null || (await renumberItemsOf(db, purchase)))) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',

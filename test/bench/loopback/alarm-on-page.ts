@@ -3,8 +3,9 @@ import { chromium, type Page } from 'playwright-core'
 import { realPlatform } from '../../../host/platform.ts'
 import { pause } from '../../../policy/platform.ts'
 import { CHROMIUM, NO_WHOLE_CHROMIUM } from '../../verification/tools.ts'
-import { FigureUnavailable, type Bench, type Figure, type Result, type Row, type Sizes } from '../figure.ts'
+import { FigureUnavailable, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { quantile } from '../measure.ts'
+import { waitRow } from './waits.ts'
 import { processes, registerItems, withLoopbackStore, type LoopbackStore } from './loopback-store.ts'
 
 /** Median from the first read outside to the alarm on the page, ms. */
@@ -114,10 +115,10 @@ function resultOf(alarms: readonly Alarm[]): Result {
     title: '13  An alarm on the page of a guard',
     counts: 'wall time from the first read outside; agent, cloud and Chromium on one machine',
     rows: [
-      rowOf('siren, median', base, base),
-      rowOf('siren, p95', of('siren', 0.95), base),
-      rowOf('visible, median', measured, base),
-      rowOf('visible, p95', of('visible', 0.95), base),
+      waitRow('siren, median', base, base),
+      waitRow('siren, p95', of('siren', 0.95), base),
+      waitRow('visible, median', measured, base),
+      waitRow('visible, p95', of('visible', 0.95), base),
     ],
     targets: [
       {
@@ -129,9 +130,4 @@ function resultOf(alarms: readonly Alarm[]): Result {
     ],
     notes: [`${alarms.length} alarms`],
   }
-}
-
-function rowOf(name: string, ms: number, base: number): Row {
-  const ratio = ms / base
-  return { name, microseconds: ms * 1_000, perSecond: 1_000 / ms, ratio, quartiles: [ratio, ratio], also: { ms } }
 }

@@ -1,5 +1,5 @@
 import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { realPlatform } from '../../../host/platform.ts'
 import { processesOf } from '../../verification/kills/processes.ts'
@@ -19,8 +19,12 @@ export interface LoopbackStore extends StoreProcesses {
   readonly gate: LlrpReader
 }
 
-/** Runs `work` in a new store in `folder`. */
-export async function withLoopbackStore<T>(folder: string, work: (store: LoopbackStore) => Promise<T>): Promise<T> {
+/** Runs `work` in a new store in `folder`. `barrier`: board of the exit, instead of the LLRP reader. */
+export async function withLoopbackStore<T>(
+  folder: string,
+  work: (store: LoopbackStore) => Promise<T>,
+  barrier?: RelayBoard,
+): Promise<T> {
   const platform = realPlatform()
   const env = { NODE_OPTIONS, NODE_ENV: 'production' }
   const lock = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
@@ -37,12 +41,13 @@ export async function withLoopbackStore<T>(folder: string, work: (store: Loopbac
       station: await serve(relayBoard({ platform, locks: [lock] })),
       detacher: await serve(relayBoard({ platform, locks: [lock] })),
     }
-    const gateReader = await serve(gate)
+    const exit = barrier
+      ? { boards: { ...boards, gate: await serve(barrier) } }
+      : { boards, gateReader: await serve(gate) }
     store = await openStoreProcesses({
       processes,
       parentFolder: folder,
-      boards,
-      gateReader,
+      ...exit,
       cloudIn: { env },
       agentIn: { env },
     })

@@ -71,6 +71,17 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     ])
   })
 
+  it('gives each of its items one new number for the gates', async () => {
+    const epcs = [(await shop.newItem(jacket)).epc, (await shop.newItem(jacket)).epc]
+    const newest = async () => {
+      const heads = shop.cloud.db.database.reads.selectFrom('item_head').select('seq')
+      return Number((await heads.where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()).seq)
+    }
+    const before = await newest()
+    await recordOne(sale({ lines: [line({ quantity: 2, epcs })] }))
+    expect(await newest()).toBe(before + 2)
+  })
+
   it('is found by its number in its store', async () => {
     const sent = sale({ saleId: 'Bon 0815/7' })
     const { purchaseId } = await recordOne(sent)
