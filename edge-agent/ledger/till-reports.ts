@@ -50,7 +50,7 @@ export interface TagNotice {
   readonly rank: number
   readonly epoch: number
   readonly ver: number | null
-  /** The sale that made the tag paid. */
+  /** The sale that made the tag paid, or whose end made it alarm. */
   readonly sale: string | null
 }
 
@@ -96,6 +96,7 @@ export class TillReports {
   #highest = 0
   readonly #tagsIn
   readonly #paidBy
+  readonly #containEnd
   readonly #saveTag
   readonly #codes
   readonly #codeChanges
@@ -149,6 +150,9 @@ export class TillReports {
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
     )
     // Literals, because SQLite would not use the partial index with parameters.
+    this.#containEnd = db.prepare(
+      'UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE sale = @saleKey AND status = @status AND sender = @sender AND ver IS NULL',
+    )
     this.#tagsIn = new Map(
       CAME_BACK.map((status) => [
         status,
@@ -244,22 +248,14 @@ export class TillReports {
   endSale(saleKey: string, isTrusted: (sender: string) => boolean): void {
     const end = this.tag(`R${saleKey}`)
     if (!end || (end.sender !== '' && !isTrusted(end.sender))) return
-    const { status, sender, storedMs, seq } = end
+    const { status, sender, storedMs, seq, epoch, ver } = end
     for (const { name, rank } of this.#paidBy.all(saleKey)) {
       const change = sender === '' ? this.#next() : 0
-      this.#saveTag.run({
-        name,
-        status,
-        rank: nextRank(rank),
-        sender,
-        storedMs,
-        seq,
-        epoch: null,
-        ver: null,
-        change,
-        sale: null,
-      })
+      const ended = { name, status, rank: nextRank(rank), sender, storedMs, seq, epoch, ver, change, sale: saleKey }
+      this.#saveTag.run(ended)
     }
+    // Where the items contain the end of the sale, they contain that of its tags.
+    if (ver !== null) this.#containEnd.run({ saleKey, status, sender, epoch, ver })
   }
 
   /**

@@ -122,7 +122,7 @@ const BASELINE = `
   -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
   -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
   -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that
-  -- row. change: number of this change, for notices to other agents. sale: the sale that made the tag paid.
+  -- row. change: number of this change, for notices to other agents. sale: that made the tag paid, or whose end made it alarm.
   CREATE TABLE till_tag (
     name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
     seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT) WITHOUT ROWID, STRICT;
@@ -134,7 +134,7 @@ const BASELINE = `
   CREATE INDEX till_code_end ON till_code (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
   CREATE INDEX till_tag_back ON till_tag (status) WHERE status IN ('returned', 'cancelled', 'sellable');
-  CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE status = 'paid' AND sale IS NOT NULL;
+  CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE sale IS NOT NULL;
   CREATE INDEX till_tag_change ON till_tag (change) WHERE sender = '';
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
