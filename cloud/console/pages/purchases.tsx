@@ -353,7 +353,8 @@ function piecesLeft(purchase: Purchase) {
     const before = gone.get(itemLineId) ?? 0
     const left = quantity - before
     if (price < 0 || left === 0) return []
-    return [{ name, quantity: left, paid: paidForPieces(centsOf(paid), quantity, before, left) / 100 }]
+    const paidCent = paidForPieces(centsOf(paid), quantity, before, left)
+    return [{ name, quantity: left, paid: paidCent / 100, ...(before > 0 && { before, of: quantity }) }]
   })
 }
 
@@ -399,7 +400,12 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
   const lines = chosenLines(at, purchase)
   const shown = isWhole
     ? piecesLeft(purchase)
-    : lines.map(({ line: { name }, quantity, paidCent }) => ({ name, quantity, paid: paidCent / 100 }))
+    : lines.map(({ line: { name, quantity: of }, quantity, left, paidCent }) => ({
+        name,
+        quantity,
+        paid: paidCent / 100,
+        ...(left < of && { before: of - left, of }),
+      }))
   const leftCent = centsOf(purchase.total - purchase.refunded)
   const cent = isWhole
     ? leftCent
@@ -418,10 +424,15 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
           {!isWhole ? t.partText : purchase.refunded > 0 ? t.restText : t.wholeText} {t.money}
         </p>
         <ul class="stack tight">
-          {shown.map(({ name, quantity, paid }) => (
+          {shown.map(({ name, quantity, paid, before, of }) => (
             <li class="row between">
               <span>
                 {at.formats.number(quantity)} × {name}
+                {before === undefined ? null : (
+                  <strong class="sub">
+                    {t.refundedOf(at.formats.number(before), at.formats.number(of))}
+                  </strong>
+                )}
               </span>
               <span class="number">{at.formats.money(paid)}</span>
             </li>

@@ -43,6 +43,7 @@ export const purchasesTexts = bilingual({
     lines: 'Goods',
     lineRefunded: 'refunded already',
     piecesRefunded: (count: number) => `${count} refunded already`,
+    refundedOf: (count: string, of: string) => `${count} of ${of} refunded already`,
     pieces: (name: string) => `Pieces of ${name}`,
     tags: (name: string) => `Tags on the returned pieces: ${name}`,
     tagsHint:
@@ -114,6 +115,7 @@ export const purchasesTexts = bilingual({
     lines: 'Ware',
     lineRefunded: 'schon erstattet',
     piecesRefunded: (count: number) => `${count} schon erstattet`,
+    refundedOf: (count: string, of: string) => `${count} von ${of} schon erstattet`,
     pieces: (name: string) => `Stück von ${name}`,
     tags: (name: string) => `Etiketten an der zurückgegebenen Ware: ${name}`,
     tagsHint:

@@ -387,7 +387,10 @@ describe('pages of the store manager', () => {
     const lines = bought[0].itemLineId
     const question = await get(`${path}&line=${lines}&confirm=lines`)
     expect(question).toContain(`Refund €${first.price} now`)
-    expect(await post(path, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
+    // The question is in the address. After the answer, the address is that of the purchase, also with htmx.
+    expect(question.match(/<form[^>]*method="post"[^>]*purchases[^>]*>/)?.[0]).toContain('hx-replace-url="true"')
+    const asked = `${path}&line=${lines}&confirm=lines`
+    expect(await post(asked, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
     expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
     const refunded = await get(path)
     expect(refunded).toContain('refunded already')
@@ -436,10 +439,13 @@ describe('pages of the store manager', () => {
     const question = await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)
     expect(question).toContain(`Refund €${product.price} now`)
     expect(question).toContain(`name="tags-${lineId}"`)
+    expect(question).not.toContain('refunded already')
     const lines = `${lineId}:1`
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(400)
     expect((await post(path, 'refund', { purchaseId, lines, [`tags-${lineId}`]: epcs[0] ?? '' })).status).toBe(303)
     expect(await get(path)).toContain('1 refunded already')
+    const asked = `${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`
+    for (const again of [asked, `${path}&confirm=whole`]) expect(await get(again)).toContain('1 of 3 refunded already')
     const { refund } = await shop.ok('refundPayment', { purchaseId, amount: 5 })
     expect(await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)).toContain('Already paid back: €5.00')
     const named = { purchaseId, lines, refundId: refund.refundId, [`tags-${lineId}`]: epcs[1] ?? '' }
