@@ -128,6 +128,7 @@ export const ScanResult = z
         'purchase_not_paid',
         'receipt_expired',
         'number_ambiguous',
+        'unknown_code_or_number',
         'product_code',
         'wrong_badge',
         'locked',

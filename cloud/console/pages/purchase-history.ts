@@ -21,6 +21,11 @@ export function isEffective({ status, inDoubt }: Purchase['refunds'][number]): b
   return status !== 'failed' || inDoubt === true
 }
 
+/** True if a till voided the sale. After a return at the till, the sale stays valid. */
+export function isVoided({ status, receipt }: Pick<Purchase, 'status' | 'receipt'>): boolean {
+  return status === 'CANCELLED' && receipt.till !== undefined
+}
+
 /** Events of a purchase that the page lists, and devices whose names it shows. */
 const EVENTS_LIMIT = 200
 const DEVICES_LIMIT = 500
@@ -60,7 +65,7 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
   }))
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
     atMs: Date.parse(refund.completedAt ?? refund.createdAt),
-    title: t.events.refunded,
+    title: refund.kind === 'whole' && isVoided(purchase) ? t.isVoided : t.events.refunded,
     text: [
       at.formats.money(refund.amount),
       ...(refund.lines ?? []).map(

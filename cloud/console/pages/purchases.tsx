@@ -15,7 +15,7 @@ import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
-import { historyOf, isEffective, REFUNDABLE, type Purchase } from './purchase-history.ts'
+import { historyOf, isEffective, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { tagOf } from './tags.tsx'
 
 const PAGE = 20
@@ -272,8 +272,8 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
       <form class="stack" method="get" action={at.path}>
         <input type="hidden" name="purchase" value={purchase.transactionId} />
         <p class="soft">
-          {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)} ·{' '}
-          {t.already} {at.formats.money(purchase.refunded)}
+          {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)}
+          {isVoided(purchase) ? '' : ` · ${t.already} ${at.formats.money(purchase.refunded)}`}
           {till ? ` · ${t.tillSale(till.saleId, till.tillId ?? '')}` : ''}
         </p>
         {at.query.get('confirm') === 'lines' ? <Notice tone="warn" title={t.chooseFirst} isUrgent /> : null}
@@ -327,7 +327,9 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
               </button>
             </>
           ) : (
-            <p>{isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}</p>
+            <p>
+              {isVoided(purchase) ? t.voidedAtTill : isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}
+            </p>
           )}
           <a class="button quiet" href={at.path}>
             {t.back}
@@ -354,7 +356,7 @@ function piecesLeft(purchase: Purchase) {
     const left = quantity - before
     if (price < 0 || left === 0) return []
     const paidCent = paidForPieces(centsOf(paid), quantity, before, left)
-    return [{ name, quantity: left, paid: paidCent / 100, ...(before > 0 && { before, of: quantity }) }]
+    return [{ name, quantity: left, paid: paidCent / 100, before, of: quantity }]
   })
 }
 
@@ -388,8 +390,10 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
   })
 }
 
-function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string {
+function stateOf(at: ViewContext, purchase: Purchase): string {
   const t = at.texts.purchases
+  const { status, refunded, total } = purchase
+  if (isVoided(purchase)) return t.isVoided
   if (refunded === 0) return t.states[status]
   return refunded < total ? t.partlyRefunded : t.isRefunded
 }
@@ -404,7 +408,8 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
         name,
         quantity,
         paid: paidCent / 100,
-        ...(left < of && { before: of - left, of }),
+        before: of - left,
+        of,
       }))
   const leftCent = centsOf(purchase.total - purchase.refunded)
   const cent = isWhole
@@ -428,10 +433,8 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
             <li class="row between">
               <span>
                 {at.formats.number(quantity)} × {name}
-                {before === undefined ? null : (
-                  <strong class="sub">
-                    {t.refundedOf(at.formats.number(before), at.formats.number(of))}
-                  </strong>
+                {before === 0 ? null : (
+                  <strong class="sub">{t.refundedOf(at.formats.number(before), at.formats.number(of))}</strong>
                 )}
               </span>
               <span class="number">{at.formats.money(paid)}</span>

@@ -173,6 +173,8 @@ export interface Texts {
   progress(done: number, total: number): string
   allDone(count: number): string
   refused: string
+  /** Headline for a receipt without tagged goods. */
+  nothingToRelease: string
   callStaff: string
   notARelease: string
   unknown: Advice & { why: string }

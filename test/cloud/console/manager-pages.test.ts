@@ -456,6 +456,36 @@ describe('pages of the store manager', () => {
     expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).toMatchObject({ itemStatus: 'paid' })
   })
 
+  it('purchases: calls a sale that a till voided so, and a return not', async () => {
+    const epcs = [(await shop.newItem(shop.products[0])).epc]
+    const sold = (saleId: string) => ({
+      saleId,
+      tillId: 'till-8',
+      occurredAt: new Date().toISOString(),
+      lines: [{ ean: shop.products[0].ean, quantity: 1, priceUnit: 4_990, vat: 19, ...(saleId === 'V-1' && { epcs }) }],
+    })
+    const { storeId } = shop
+    const { results } = await shop.ok('recordSales', { storeId, sales: [sold('V-1'), sold('V-2')] })
+    const [voided, returned] = results.map((result: Json) => result.purchaseId as string)
+    await shop.ok('voidSale', { storeId, saleId: 'V-1', tillId: 'till-8' })
+    const back = { returnId: 'R-1', saleId: 'V-2', tillId: 'till-8', occurredAt: sold('').occurredAt }
+    await shop.ok('recordReturns', { storeId, returns: [back] })
+    const list = await get('/console/purchases')
+    const badgeOf = (saleId: string) =>
+      new RegExp(`Receipt ${saleId} .*?<span class="badge[^"]*">([^<]*)<`, 's').exec(list)?.[1]
+    expect([badgeOf('V-1'), badgeOf('V-2')]).toEqual(['Voided', 'Refunded'])
+    const page = await get(`/console/purchases?purchase=${voided}`)
+    expect(page).toContain('The till voided this sale')
+    expect(page).toMatch(/What happened.*Voided/s)
+    expect(page).not.toContain('Refunded')
+    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Refunded/s)
+    const { receipt } = await shop.ok('fetchPurchase', { transactionId: voided })
+    const reader = { headers: { 'accept-language': 'en', accept: 'text/html' } }
+    const shown = await (await shop.cloud.cloud.app.request(new URL(receipt.receiptUrl).pathname, reader)).text()
+    expect(shown).toMatch(/class="stamp">Voided/)
+    expect(shown).not.toMatch(/Cancelled|Refunded/)
+  })
+
   it('operators: shows the badge once, with its QR code, and removes a person', async () => {
     const path = '/console/operators'
     const added = await post(path, 'register', { name: 'Ilse Brandt', pin: '998877' })
