@@ -60,7 +60,7 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     atMs: Date.parse(alarm.occurredAt),
     title: at.texts.alarms.one,
     text: [whatOf(at, alarm), gateOf(at, alarm)].join(' · '),
-    tone: 'warn',
+    tone: alarm.state === 'disposed' ? ('plain' as const) : ('alarm' as const),
     href: alarmHref(alarm.eventId),
   }))
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({

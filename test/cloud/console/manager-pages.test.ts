@@ -142,7 +142,12 @@ describe('pages of the store manager', () => {
     expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
-    expect(await get(`${path}?cause=real`)).toContain('>Change</button>')
+    const recorded = await get(`${path}?cause=real`)
+    expect(recorded).toContain('>Change</button>')
+    // A cause that another person records changes the table and the numbers of the filter without a reload.
+    expect(recorded).toMatch(/<div id="alarm-history"[^>]*data-live[^>]*>[^]*<h2>Recorded alarms[^]*>Change<\/button>/)
+    expect(recorded).toMatch(/<div id="alarm-figures"[^>]*hx-select-oob="#alarms-found,/)
+    expect(recorded).toContain('<span id="alarms-found">Found: ')
     // A second guard still sees the alarm as new.
     const asked = { ...fields, disposition: 'phantom', _form: formId('dispose', fields) }
     const late = await post(path, 'dispose', { ...asked, seen: 'none' }, 'associate')
@@ -196,10 +201,16 @@ describe('pages of the store manager', () => {
     expect(await get(`/console/purchases?purchase=${transactionId}`)).toContain('href="/console/alarms/evt_paid"')
     expect(await get('/console/alarms/evt_paid')).toContain(`href="/console/purchases?purchase=${transactionId}"`)
     const device = await get(`/console/agents/${deviceId}`, 'viewer')
+    // The dots of an open alarm and of a recorded one differ, on both pages.
+    const dotsOf = async (path: string) =>
+      (await get(path)).match(/<li class="(?:alarm|plain)">(?=<div><strong><a href="\/console\/alarms\/evt_paid)/g)
+    const shownOn = [`/console/agents/${deviceId}`, `/console/purchases?purchase=${transactionId}`]
+    for (const path of shownOn) expect(await dotsOf(path)).toEqual(['<li class="alarm">'])
     expect(device).toContain('Unpaid goods left')
     expect(device).not.toContain('href="/console/alarms/evt_paid"')
     expect(await get(`/console/agents/${deviceId}`)).toContain('href="/console/alarms/evt_paid"')
     await shop.ok('disposeAlarm', { eventId: 'evt_paid', disposition: 'phantom', operatorId: 'op-1' })
+    for (const path of shownOn) expect(await dotsOf(path)).toEqual(['<li class="plain">'])
   })
 
   it('navigation: counts what waits, and live parts refresh the counts', async () => {
