@@ -74,6 +74,7 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
       <div class="field" data-code-field data-label={setup.code}>
         <label>
           {setup.code}
+          <span class="ids">{setup.codeOrId}</span>
           <input data-code maxlength={60} {...PLAIN} autocapitalize="characters" placeholder="K7QX-2M9T-4WZ1" />
         </label>
       </div>
@@ -87,6 +88,7 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
       <p class="soft">{setup.deviceIdHint}</p>
       <label>
         {setup.type}
+        <span class="ids">{setup.required}</span>
         <select data-type>
           {DEVICE_TYPES.map((each) => (
             <option value={each} selected={each === type}>
@@ -139,6 +141,7 @@ function SettingsPart({ texts, driver: chosen, text }: { texts: Texts; driver: u
         <legend>{setup.settings}</legend>
         <label>
           {setup.driver}
+          <span class="ids">{setup.required}</span>
           <select data-driver-choice>
             {[...settingFields().keys()].map((driver) => (
               <option value={driver} selected={chosen === driver}>
@@ -168,13 +171,17 @@ function SettingsPart({ texts, driver: chosen, text }: { texts: Texts; driver: u
 }
 
 /** The fields of each driver. The page's script copies those of the chosen driver into a form. */
-function SettingTemplates({ texts, devices }: { texts: Texts; devices: readonly PageDevice[] }) {
+function SettingTemplates({
+  texts,
+  devices,
+  hasFireAlarm,
+}: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'hasFireAlarm'>) {
   return (
     <>
       {[...settingFields()].map(([driver, fields]) => (
         <template data-driver={driver}>
           {fields.map((field) => (
-            <Setting texts={texts} field={field} devices={devices} />
+            <Setting texts={texts} field={field} devices={devices} isRequired={isRequired(field, hasFireAlarm)} />
           ))}
         </template>
       ))}
@@ -182,14 +189,35 @@ function SettingTemplates({ texts, devices }: { texts: Texts; devices: readonly 
   )
 }
 
-function Setting({ texts, field, devices }: { texts: Texts; field: SettingField; devices: readonly PageDevice[] }) {
-  const { path, kind, needed } = field
+/** While a device has an emergency input, each device that releases says what it does in an emergency (config.ts). */
+function isRequired({ path, needed }: SettingField, hasFireAlarm: boolean): boolean {
+  return needed === 'always' || (hasFireAlarm && path === 'opensInEmergency')
+}
+
+interface SettingProps {
+  texts: Texts
+  field: SettingField
+  devices: readonly PageDevice[]
+  isRequired: boolean
+}
+
+function Setting({ texts, field, devices, isRequired }: SettingProps) {
+  const { path, kind, needed, min, max } = field
+  const mark = isRequired ? texts.setup.required : undefined
   const label = SETTING_LABELS[path]?.[texts.language] ?? path
   return (
-    <div class="field" data-path={path} data-kind={kind} data-needed={needed} data-label={label}>
+    <div
+      class="field"
+      data-path={path}
+      data-kind={kind}
+      data-needed={needed}
+      data-label={label}
+      data-min={min}
+      data-max={max}
+    >
       <label>
         {label}
-        <span class="ids">{hintOf(field, texts)}</span>
+        <span class="ids">{[mark, hintOf(field, texts)].filter(Boolean).join(', ')}</span>
         {kind === 'choice' || kind === 'device' ? (
           <select>
             <option value="">{texts.setup.notSet}</option>
@@ -204,12 +232,7 @@ function Setting({ texts, field, devices }: { texts: Texts; field: SettingField;
             )}
           </select>
         ) : (
-          <input
-            {...PLAIN}
-            maxlength={300}
-            inputmode={kind === 'number' ? 'decimal' : undefined}
-            data-range={rangeOf(field, texts)}
-          />
+          <input {...PLAIN} maxlength={300} inputmode={kind === 'number' ? 'decimal' : undefined} />
         )}
       </label>
     </div>
@@ -250,8 +273,10 @@ interface SetupPageProps {
   isRemoved(deviceId: string): boolean
   /** Device that the page has added just now; undefined without one. */
   addedId: string | undefined
-  /** True if the page has changed or removed a device just now. */
-  isChanged: boolean
+  /** True if the file has changes of the page that wait for a restart of the agent. */
+  isRestartDue: boolean
+  /** True if a device has an emergency input. */
+  hasFireAlarm: boolean
   /** Warning that the ledger of the agent is untrusted. */
   warning: string | undefined
   /** Why searches for devices failed. */
@@ -260,7 +285,9 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, isChanged, warning, notes } = props
+  const { localization, script, devices, attached, configFile, addedId, isRestartDue, hasFireAlarm, warning, notes } =
+    props
+  const isAddedInUse = addedId === undefined || devices.some(({ deviceId }) => deviceId === addedId)
   const { texts } = localization
   const { setup } = texts
   return (
@@ -273,7 +300,7 @@ export function SetupPage(props: SetupPageProps) {
           </p>
         )}
         <Added {...props} />
-        {isChanged ? (
+        {isRestartDue && isAddedInUse ? (
           <div class="banner" role="status" tabindex={-1} data-added>
             <p>{setup.changed(configFile ?? '')}</p>
             <p class="next">{setup.next.restart}</p>
@@ -291,7 +318,9 @@ export function SetupPage(props: SetupPageProps) {
             {setup.pages}
           </a>
         </p>
-        {configFile === undefined ? null : <SettingTemplates texts={texts} devices={devices} />}
+        {configFile === undefined ? null : (
+          <SettingTemplates texts={texts} devices={devices} hasFireAlarm={hasFireAlarm} />
+        )}
       </main>
     </Frame>
   )
@@ -435,7 +464,9 @@ function NetworkSearch({ texts, isWritable }: { texts: Texts; isWritable: boolea
       <h2>{setup.network}</h2>
       <p class="soft">{setup.networkHint}</p>
       <form data-slot="search" method="post">
-        <label for="address">{setup.address}</label>
+        <label for="address">
+          {setup.address} <span class="ids">{setup.required}</span>
+        </label>
         <div class="row">
           <input
             id="address"
