@@ -222,8 +222,8 @@ export const de: Texts = {
     todo: 'Diese Seite versucht weiter, sich zu verbinden. Bleibt es dabei, die Technik rufen.',
   },
 
-  soundOn: 'Ton an',
-  soundOff: 'Ton aus',
+  soundOn: 'Ton: an',
+  soundOff: 'Ton: aus',
   fullScreen: 'Vollbild',
 
   busy: 'Wird geprüft …',

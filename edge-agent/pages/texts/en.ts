@@ -215,8 +215,8 @@ export const en: Texts = {
   },
   lost: { what: 'Agent not reachable', todo: 'This page keeps trying to connect. If this lasts, call a technician.' },
 
-  soundOn: 'Sound on',
-  soundOff: 'Sound off',
+  soundOn: 'Sound: on',
+  soundOff: 'Sound: off',
   fullScreen: 'Full screen',
 
   busy: 'Checking …',
