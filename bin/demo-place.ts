@@ -8,7 +8,7 @@ function placeFile(folder: string): string {
 }
 
 /** Notes where the demo runs, so that `untag doctor` finds it. Returns a function that removes the note. */
-export function noteDemo(agentData: string, folder: string = tmpdir()): () => void {
+export function noteDemo(agentData: string, folder: string = tmpdir()): () => Promise<void> {
   const file = placeFile(folder)
   const text = `${process.pid} ${resolve(agentData)}\n`
   try {
@@ -16,9 +16,9 @@ export function noteDemo(agentData: string, folder: string = tmpdir()): () => vo
     rmSync(file, { force: true })
     writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
   } catch {
-    return () => undefined
+    return async () => undefined
   }
-  return () => {
+  return async () => {
     try {
       if (readFileSync(file, 'utf8') === text) rmSync(file)
     } catch {

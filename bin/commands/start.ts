@@ -164,8 +164,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       return startEdge({ ...edgeSettings, port: 0 }, config, platform, log, parts)
     })
     stops.push(edge.stop)
-    const forget = noteDemo(data)
-    stops.push(async () => forget())
+    stops.push(noteDemo(data))
     await demonstration({
       platform,
       baseUrl,

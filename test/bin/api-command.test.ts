@@ -213,7 +213,7 @@ describe('untag api', () => {
     expect((await api('fetchStore', '--storeId', 'x', '--foo', '1')).stderr).toMatch(
       /^there is no field --foo\nuntag api fetchStore --help shows the fields/,
     )
-    expect((await api('fetchStore', '--help')).stdout).toMatch(/--storeId STRING +needed/)
+    expect((await api('fetchStore', '--help')).stdout).toMatch(/--storeId ID +needed/)
   })
 
   it('escapes what the cloud repeats in an error', async () => {

@@ -81,7 +81,7 @@ describe('the help of the command line', () => {
     mkdirSync(data)
     writeFileSync(join(data, 'agent.json'), '{}')
     expect(runningDemo(folder)).toBe(data)
-    forget()
+    await forget()
     expect(runningDemo(folder)).toBeUndefined()
   })
 

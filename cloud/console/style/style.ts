@@ -51,7 +51,7 @@ const LAYOUT = `
 .waits.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .waits, .menu-item .waits { margin-inline-start: auto }
 .side :focus-visible { outline-color: #6fcdd2 }
 /* With a mouse, every entry is in view at 1280 × 800. */
-@media (pointer: fine) and (max-height: 60rem) { .side-inner { gap: var(--gap-2); padding-block: var(--gap-2) } .nav-group + .nav-group { margin-top: var(--gap-2) } .nav-link { min-height: 2.3rem } .nav-group > p { padding-bottom: 0 } }
+@media (pointer: fine) and (max-height: 60rem) { .side-inner { gap: var(--gap-2); padding-block: var(--gap-2) } .nav-group + .nav-group { margin-top: var(--gap-2) } .nav-link { min-height: 2.5rem } .nav-group > p { padding-bottom: 0 } }
 .side-foot { margin-top: auto; padding: 0 .75rem; font-size: var(--small); color: var(--side-soft) }
 .main-column { display: flex; flex-direction: column; min-width: 0 }
 .top { display: flex; flex-wrap: wrap; align-items: center; gap: var(--gap-2) var(--gap-3); min-height: var(--bar); padding: var(--gap-2) var(--gap-5); background: var(--surface); border-bottom: 1px solid var(--line) }

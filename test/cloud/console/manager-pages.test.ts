@@ -587,6 +587,10 @@ describe('pages of the store manager', () => {
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
     const text = await get('/console/closings', 'viewer')
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
+    expect(text).toContain('<caption class="shown">Value added tax by rate, after refunds</caption>')
+    expect(text.match(/class="button[^"]*"(?= (?:data-print|href="\/console\/closings\?file))/g)).not.toContain(
+      'class="button main"',
+    )
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
     expect(text).toContain('href="/console/closings?closing=1"')
