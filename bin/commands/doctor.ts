@@ -322,11 +322,15 @@ async function checkIdentity(data: string): Promise<Finding> {
         detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}`,
       }
     }
-    const demo = runningDemo()
+    const near = nearby(data, 'edge', 'agent.json')
+    const demo = near === '' ? runningDemo() : undefined
     return {
       what: 'enrolment',
       state: 'note',
-      detail: `no agent in ${data}; ${demo === undefined ? `enrol one with untag edge enrol${nearby(data, 'edge', 'agent.json')}` : `a demo runs: check it with untag doctor --data ${demo}`}`,
+      detail:
+        demo === undefined
+          ? `no agent in ${data}; enrol one with untag edge enrol${near}`
+          : `no agent in ${data}; a demo runs: check it with untag doctor --data ${demo}`,
     }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }
