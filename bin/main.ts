@@ -60,7 +60,7 @@ export async function main(line: readonly string[]): Promise<number | undefined>
     return 0
   }
   const found = find(args)
-  if (!found) return showUnknown(args)
+  if (!found || isUnknownSecond(found, args)) return showUnknown(args)
   noteUntestedNode()
   const rest = args.slice(found.words.length)
   try {
@@ -80,10 +80,18 @@ export async function main(line: readonly string[]): Promise<number | undefined>
     const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
     printFailure(
       new WrongUsage([...error.faults, ...(near === '' ? [] : [near])]),
-      `untag ${found.words.join(' ')} --help shows the options.\n`,
+      error.about === undefined
+        ? `untag ${found.words.join(' ')} --help shows the options.\n`
+        : `untag ${error.about} --help shows the fields.\n`,
     )
     return 2
   }
+}
+
+/** True for `edge foo`: the command takes no argument, and others begin with its word. */
+function isUnknownSecond({ words, argument, help: own }: Command, [first, second = '-']: readonly string[]): boolean {
+  const hasOthers = commandsOf(first).length > 1
+  return words.length === 1 && argument === undefined && !own && hasOthers && !second.startsWith('-')
 }
 
 /** Handles a command line without a known command. Prints help or the fault, and returns the exit code. */
@@ -106,7 +114,7 @@ function showUnknown(args: readonly string[]): number {
     )
   } else if (isGroup)
     printFailure(
-      new WrongUsage([`there is no command "${first} ${second}"${suggestionIn(first, second)}`]),
+      new WrongUsage([`there is no command "${first} ${second}"${suggestionIn(first, second) || secondWords(first)}`]),
       `untag ${first} --help lists the commands that begin with ${first}.\n`,
     )
   else
@@ -175,6 +183,12 @@ function helpOf(word: string): string {
 function suggestionIn(first: string | undefined, word: string): string {
   const words = commandsOf(first).flatMap((command) => command.words[1] ?? [])
   return spellingHint(word, new Set(words)).replaceAll(/(mean | or )/g, `$1${first} `)
+}
+
+/** The second words of the commands that begin with this word. */
+function secondWords(first: string): string {
+  const words = new Set(commandsOf(first).flatMap((command) => command.words[1] ?? []))
+  return `; the words after ${first} are ${[...words].toSorted().join(', ')}`
 }
 
 /** Suggests commands that are similar to an unknown first word. */

@@ -153,6 +153,7 @@ export class Agent {
       emergency: this.#devices.emergency.state,
       wiring: this.#devices.wiring,
       fault: this.#fault,
+      isRestartDue: this.setup.isRestartDue,
       devices: this.#devices.statuses,
       crowdOf: (laneId) => this.lanes.crowdOf(laneId),
     })

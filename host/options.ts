@@ -24,9 +24,12 @@ export interface Option<T> {
 export class WrongUsage extends Error {
   override name = 'WrongUsage'
   readonly faults: readonly string[]
-  constructor(faults: readonly string[]) {
+  /** Words of the command line whose `--help` explains the faults; undefined: those of the command. */
+  readonly about: string | undefined
+  constructor(faults: readonly string[], about?: string) {
     super(faults.join('\n'))
     this.faults = faults
+    this.about = about
   }
 }
 

@@ -14,9 +14,14 @@ const ENTRIES_LIMIT = 500
 /**
  * Builds a request from `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'`
  * or `--json @file`. Single fields override the JSON. Values are converted to the types of the schema. Throws
- * `WrongUsage` with all faults.
+ * `WrongUsage` with all faults, which names the help of `operation`.
  */
-export function requestOfArguments(args: readonly string[], schema: JsonSchema, components: Components): Values {
+export function requestOfArguments(
+  args: readonly string[],
+  schema: JsonSchema,
+  components: Components,
+  operation?: string,
+): Values {
   const faults: string[] = []
   const request: Values = {}
   const fields: { path: string; value: string | undefined }[] = []
@@ -28,7 +33,7 @@ export function requestOfArguments(args: readonly string[], schema: JsonSchema, 
   for (const name of resolveReference(schema, components).required ?? [])
     if (!(name in request) && !fields.some(({ path }) => path.split('.')[0] === name))
       faults.push(`--${name} is needed`)
-  if (faults.length > 0) throw new WrongUsage(faults)
+  if (faults.length > 0) throw new WrongUsage(faults, operation === undefined ? undefined : `api ${operation}`)
   return request
 }
 

@@ -9,12 +9,18 @@ const GAP = 2
 
 /**
  * A list as a table that fits the width of the terminal, with the other facts of the answer below. Undefined if the
- * answer is no list: it has no array of objects, or several.
+ * answer is no list: it has no array of objects, or several. Of an empty list, says so.
  */
 export function tableOf(answer: unknown, width: number): string[] | undefined {
   if (!isRow(answer)) return undefined
-  const lists = Object.entries(answer).filter(([, value]) => Array.isArray(value) && value.length > 0)
-  const [name = '', rows] = lists[0] ?? []
+  const arrays = Object.entries(answer).flatMap(([key, value]) => (Array.isArray(value) ? [{ key, value }] : []))
+  const [list, ...others] = arrays
+  // An object with an empty list is no list, such as a product without pictures.
+  const isList = 'success' in answer && Object.keys(answer).every((key) => key === list?.key || LIST_FACTS.has(key))
+  if (list && others.length === 0 && list.value.length === 0 && isList)
+    return ['nothing found', '', `total: ${cellOf(answer['total'] ?? 0)}`]
+  const lists = arrays.filter(({ value }) => value.length > 0)
+  const { key: name = '', value: rows } = lists[0] ?? {}
   if (lists.length !== 1 || !Array.isArray(rows) || !rows.every(isRow)) return undefined
   const facts = Object.entries(answer).flatMap(([key, value]) => {
     const text = key === name || key === 'success' ? undefined : cellOf(value)
@@ -31,16 +37,30 @@ export function tableOf(answer: unknown, width: number): string[] | undefined {
   ]
 }
 
+/** Facts beside the rows of a list. */
+const LIST_FACTS: ReadonlySet<string> = new Set(['success', 'total', 'nextCursor'])
+
 function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The columns with the id first, then names, then what tells the rows apart, then what all rows have in common. */
+/** Columns that people look for in the lists of events, and the money of sums. */
+const TIMES: ReadonlySet<string> = new Set(['occurredAt', 'date', 'timestamp'])
+const CAUSES: ReadonlySet<string> = new Set(['gate', 'reason', 'status', 'state'])
+const SUMS: ReadonlySet<string> = new Set(['total', 'totalCent', 'salesCent', 'refundCent', 'receiptCount'])
+
+/**
+ * The columns with the id first, then when, what and how much, then names, then what tells the rows apart, then what all
+ * rows have in common.
+ */
 function byInterest(columns: readonly string[], rows: readonly Row[]): string[] {
   const rankOf = (column: string, index: number) => {
-    if (index === 0) return 0
-    if (column === 'name' || rows.some((row) => isRow(row[column]))) return 1
-    return rows.length === 1 || new Set(rows.map((row) => cellOf(row[column]))).size > 1 ? 2 : 3
+    const isSame = rows.length > 1 && new Set(rows.map((row) => cellOf(row[column]))).size === 1
+    if (index === 0 && !isSame) return 0
+    if (TIMES.has(column)) return 1
+    if (CAUSES.has(column) || SUMS.has(column)) return 2
+    if (column === 'name' || rows.some((row) => isRow(row[column]))) return 3
+    return isSame ? 5 : 4
   }
   return columns
     .map((column, index) => ({ column, rank: rankOf(column, index) }))
@@ -53,7 +73,8 @@ function cellOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return ''
   if (isRow(value) && typeof value['name'] === 'string') return cellOf(value['name'])
   if (typeof value === 'object') return undefined
-  const text = printable(String(value).replaceAll(/\s+/g, ' '))
+  // Fractions of seconds are in the JSON.
+  const text = printable(String(value).replaceAll(/\s+/g, ' ')).replace(/^(\d{4}-\d\d-\d\dT[\d:]{8})\.\d{3}Z$/, '$1Z')
   return text.length > CELL_LIMIT ? `${text.slice(0, CELL_LIMIT - 1)}…` : text
 }
 

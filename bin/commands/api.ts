@@ -38,7 +38,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
   const operation = find(api, name)
   const { own, fields } = divide(rest)
   const { key, baseUrl, ca, idempotencyKey } = readOptions(API_OPTIONS, own, env)
-  const request = requestOfArguments(fields, operation.request, api.components)
+  const request = requestOfArguments(fields, operation.request, api.components, name)
   const client = createClient({ baseUrl, key, platform: { fetch: fetchTrustingFile(ca) } })
   try {
     const answer: unknown = await client.call(

@@ -26,6 +26,7 @@ import type { DOCTOR_OPTIONS } from '../../host/settings/edge.ts'
 import { fetchFromThisMachine, fetchTrusting, readCa, type SendRequest } from '../../host/tls/private-ca.ts'
 import { loadConfig } from './edge.ts'
 import { nearby } from '../../host/private-files.ts'
+import { runningDemo } from '../demo-place.ts'
 import { capabilitiesOf } from '../../device-drivers/registry.ts'
 import { refusedDevice } from '../../edge-agent/health/registration.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
@@ -321,10 +322,15 @@ async function checkIdentity(data: string): Promise<Finding> {
         detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}`,
       }
     }
+    const near = nearby(data, 'edge', 'agent.json')
+    const demo = near === '' ? runningDemo() : undefined
     return {
       what: 'enrolment',
       state: 'note',
-      detail: `no agent in ${data}; enrol one with untag edge enrol${nearby(data, 'edge', 'agent.json')}`,
+      detail:
+        demo === undefined
+          ? `no agent in ${data}; enrol one with untag edge enrol${near}`
+          : `no agent in ${data}; a demo runs: check it with untag doctor --data ${demo}`,
     }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }

@@ -1,3 +1,4 @@
+import { noteDemo } from '../demo-place.ts'
 import { join } from 'node:path'
 import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
 import { readIdentity, writeIdentity } from '../../edge-agent/identity/identity.ts'
@@ -163,6 +164,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       return startEdge({ ...edgeSettings, port: 0 }, config, platform, log, parts)
     })
     stops.push(edge.stop)
+    stops.push(noteDemo(data))
     await demonstration({
       platform,
       baseUrl,

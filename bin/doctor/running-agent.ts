@@ -25,6 +25,7 @@ interface AgentQuestion {
 /** An agent of another release may lack fields, or have more. */
 const Status = z.object({
   ...AgentStatus.shape,
+  isRestartDue: z.boolean().catch(false),
   devices: z.array(
     z.object({
       deviceId: z.string(),
@@ -108,9 +109,15 @@ function statusFindings(status: Status, url: string): Finding[] {
     ...ledgerFindings(status),
     ...policyFindings(status),
     itemsFinding(status),
+    ...(status.isRestartDue ? [restartFinding()] : []),
     ...(status.emergency === null ? [] : [emergencyFinding()]),
     ...status.devices.flatMap(deviceFindings),
   ]
+}
+
+function restartFinding(): Finding {
+  const detail = 'changes of the page /setup are saved and not in use yet: restart the agent'
+  return { what: 'configuration', state: 'note', detail }
 }
 
 /** Time that an agent may need to connect after its start, or again after a restart of the cloud, ms. */

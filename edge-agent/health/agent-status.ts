@@ -66,6 +66,8 @@ export interface AgentStatus {
   } | null
   /** Reason why the agent moves no device, or null. */
   fault: string | null
+  /** True if changes of the set-up page wait for a restart of the agent. */
+  isRestartDue: boolean
 }
 
 /** Sources of the status. */
@@ -80,6 +82,7 @@ interface StatusSources {
   emergency: EmergencyState | null
   wiring: Pick<Wiring, 'laneOf'>
   fault: string | null
+  isRestartDue: boolean
   devices: readonly DeviceStatus[]
   /** The finding of a lane that has too many tags. */
   crowdOf(laneId: string): Finding | undefined
@@ -97,6 +100,7 @@ export function agentStatus({
   emergency,
   wiring,
   fault,
+  isRestartDue,
   devices,
   crowdOf,
 }: StatusSources): AgentStatus {
@@ -135,6 +139,7 @@ export function agentStatus({
     }),
     emergency: emergencyStatus(emergency),
     fault,
+    isRestartDue,
   }
 }
 

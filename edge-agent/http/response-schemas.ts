@@ -135,6 +135,7 @@ export const ScanResult = z
         'purchase_not_paid',
         'receipt_expired',
         'number_ambiguous',
+        'unknown_code_or_number',
         'product_code',
         'wrong_badge',
         'locked',
@@ -217,6 +218,7 @@ export const AgentStatus = z
       .nullable()
       .describe('Emergency of a fire panel or switch at a wired input. null if there is none.'),
     fault: z.string().nullable().describe('Why the agent releases nothing.'),
+    isRestartDue: z.boolean().describe('True if changes of the set-up page wait for a restart of the agent.'),
   })
   .meta({ id: 'AgentStatus' })
 

@@ -120,7 +120,11 @@ export class LaneReader {
     const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
     if (scanned.kind === 'unknown' && tagId === undefined) {
       if (readProductCode(text, symbology).ok) return notUnderstood('product_code')
-      return this.#readSaleCode(base, text.trim())
+      const read = await this.#readSaleCode(base, text.trim())
+      const isUnknown = 'result' in read && read.result.kind === 'not_understood' && read.result.why === 'unknown_code'
+      // Staff who have not signed in yet may have typed the end of a purchase number.
+      const mayBeNumber = byHand === true && !operators.peek(session) && purchaseIn(text, device, true) !== undefined
+      return isUnknown && mayBeNumber ? notUnderstood('unknown_code_or_number') : read
     }
     if (scanned.kind === 'receipt') {
       const rest = this.#rememberReceipt(deviceId, device, scanned.text)

@@ -54,6 +54,7 @@ export type ScanResult =
         | 'purchase_not_paid'
         | 'receipt_expired'
         | 'number_ambiguous'
+        | 'unknown_code_or_number'
         | 'product_code'
         | 'wrong_badge'
         | 'locked'

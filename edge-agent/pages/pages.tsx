@@ -105,7 +105,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'testable'>
+  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -289,7 +289,7 @@ class Pages {
     if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
     if (!this.#access.isLoopback(c)) return show(c, () => <NotHere localization={localization} />, 401)
     this.#access.renewCookie(c)
-    const { deviceDiscovery, setup } = this.#agent
+    const { config, deviceDiscovery, setup } = this.#agent
     const { attached, notes } = (await deviceDiscovery?.findAttached()) ?? { attached: [], notes: [] }
     const src = this.#programOf('setup')
     const { devices, ledgerDoubt } = this.#agent.status()
@@ -303,7 +303,8 @@ class Pages {
         changeable={(deviceId) => setup.changeable(deviceId)}
         isRemoved={(deviceId) => setup.isRemoved(deviceId)}
         addedId={c.req.query('added')}
-        isChanged={c.req.query('changed') !== undefined}
+        isRestartDue={setup.isRestartDue}
+        hasFireAlarm={config.devices.some((entry) => capabilitiesOf(entry).emergency !== undefined)}
         attached={attached}
         warning={warning}
         notes={notes}

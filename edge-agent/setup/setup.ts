@@ -176,6 +176,7 @@ export class Setup {
   readonly #changeableUntil = new Map<string, number>()
   /** Devices that the page took out of the file. The agent uses them until its restart. */
   readonly #removed = new Set<string>()
+  #isRestartDue = false
 
   constructor(parts: SetupParts) {
     this.#parts = parts
@@ -223,6 +224,7 @@ export class Setup {
     if (registered) this.#testableUntil.set(deviceId, untilMs)
     const isInUse = devices.extend(written.devices)
     if (isInUse) await link.bind([deviceId])
+    else this.#isRestartDue = true
     // Without the new policy, the agent would refuse the device until its next poll.
     await link.refreshDocuments()
     return { ok: true, file: configFile.name, deviceId, isInUse }
@@ -257,6 +259,7 @@ export class Setup {
     try {
       const changed = configFile.replace(deviceId, entry)
       if (!changed.ok) return invalid(changed)
+      this.#isRestartDue = true
       if (entry === undefined) {
         this.#removed.add(deviceId)
         this.#testableUntil.delete(deviceId)
@@ -266,6 +269,11 @@ export class Setup {
       log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
       return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)
     }
+  }
+
+  /** True if the page has changed the file in a way that waits for a restart of the agent. */
+  get isRestartDue(): boolean {
+    return this.#isRestartDue
   }
 
   /** True if the page has removed the device, and only the restart of the agent is missing. */

@@ -44,7 +44,13 @@ export function flush(path: string): void {
 
 /** Creates a folder and its parents. */
 export function makeFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EEXIST' && code !== 'ENOTDIR') throw error
+    throw new Error(`${folder} is a file, or below one: name a folder`, { cause: error })
+  }
 }
 
 /** Copies one file, and flushes the copy. */

@@ -208,8 +208,12 @@ describe('untag api', () => {
     expect(await api('fetchStore')).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringContaining('--storeId is needed'),
+      stderr: expect.stringMatching(/--storeId is needed\nuntag api fetchStore --help shows the fields/),
     })
+    expect((await api('fetchStore', '--storeId', 'x', '--foo', '1')).stderr).toMatch(
+      /^there is no field --foo\nuntag api fetchStore --help shows the fields/,
+    )
+    expect((await api('fetchStore', '--help')).stdout).toMatch(/--storeId ID +needed/)
   })
 
   it('escapes what the cloud repeats in an error', async () => {

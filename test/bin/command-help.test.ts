@@ -1,8 +1,13 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../bin/command-table.ts'
 import { COMMAND_GROUPS } from '../../bin/main.ts'
 import { readOptions } from '../../host/options.ts'
 import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
+import { noteDemo, runningDemo } from '../../bin/demo-place.ts'
+import { makeFolder } from '../../host/backup/files.ts'
+import { temporaryFolder } from '../support/databases.ts'
 import { runCommand } from '../support/commands.ts'
 
 describe('the help of the command line', () => {
@@ -37,6 +42,47 @@ describe('the help of the command line', () => {
       stderr:
         'there is no command "keys crate"; did you mean keys create?\nuntag keys --help lists the commands that begin with keys.\n',
     })
+  })
+
+  it('lists the second words of a group, also of one whose first word is a command', async () => {
+    for (const [first, words] of [
+      ['edge', ['foo']],
+      ['edge', ['foo', '--data', 'x']],
+      ['keys', ['make']],
+    ] as const) {
+      const { code, stderr } = await runCommand([first, ...words])
+      const [fault, more] = stderr.split('\n')
+      expect([code, fault]).toEqual([
+        2,
+        expect.stringContaining(`there is no command "${first} ${words[0]}"; the words after`),
+      ])
+      expect(fault).toContain(first === 'edge' ? 'credential, enrol, link' : 'check, create, list')
+      expect(more).toContain(`untag ${first} --help`)
+    }
+    expect((await runCommand(['edge', 'enroll'])).stderr).toContain('did you mean edge enrol?')
+  })
+
+  it('explains in plain words that the data of a restore must be a folder', async () => {
+    const folder = temporaryFolder('restore-to-file')
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    for (const data of [file, join(file, 'below')])
+      expect(() => makeFolder(data)).toThrow(`${data} is a file, or below one: name a folder`)
+    expect(() => makeFolder(join(folder, 'new', 'folder'))).not.toThrow()
+  })
+
+  it('finds the folder of a running demo of this user', async () => {
+    const folder = temporaryFolder('demo-place')
+    expect(runningDemo(folder)).toBeUndefined()
+    const data = join(folder, 'edge')
+    const forget = noteDemo(data, folder)
+    // A folder without an agent is no demo.
+    expect(runningDemo(folder)).toBeUndefined()
+    mkdirSync(data)
+    writeFileSync(join(data, 'agent.json'), '{}')
+    expect(runningDemo(folder)).toBe(data)
+    await forget()
+    expect(runningDemo(folder)).toBeUndefined()
   })
 
   it('reports an unknown option with its value once', () => {

@@ -138,7 +138,7 @@ describe('the command line', () => {
     })
     expect(await runCommand(['keys', 'make'])).toMatchObject({
       code: 2,
-      stderr: 'there is no command "keys make"\nuntag keys --help lists the commands that begin with keys.\n',
+      stderr: expect.stringContaining('there is no command "keys make"; the words after keys are check, create'),
     })
     expect(await runCommand(['keys', 'rotate'])).toMatchObject({
       code: 2,

@@ -62,6 +62,10 @@ describe('a new user of the command line', () => {
     const alarms = [1, 2].map((n) => ({ eventId: `e${n}`, storeId: 'st_1', epc: `A${n}`, product: { name: `P${n}` } }))
     expect(answerText({ success: true, alarms }, true, 22)).toMatch(/^eventId {2}product {2}epc\ne1 {7}P1 {7}A1\n/)
     expect(JSON.parse(answerText(answer, false))).toEqual(answer)
+    // An empty list is JSON in a pipe only.
+    const none = { success: true, stores: [] }
+    expect(answerText(none, true)).toBe('nothing found\n\ntotal: 0\n')
+    expect(JSON.parse(answerText(none, false))).toEqual(none)
     for (const other of [
       { success: true, name: 'x' },
       { a: [{ b: 1 }], c: [{ d: 1 }] },
@@ -69,6 +73,35 @@ describe('a new user of the command line', () => {
       { stores: [] },
     ])
       expect(JSON.parse(answerText(other, true))).toEqual(other)
+  })
+
+  it('sees when, where and why of alarms and the money of closings in 80 columns', () => {
+    const alarms = [1, 2].map((n) => ({
+      eventId: `evt_06H2HNVBENT9Z8QAX2EF6M56G${n}`,
+      reason: 'gate_alarm',
+      occurredAt: `2026-11-29T19:45:3${n}.111Z`,
+      detail: 'siren: not_paid',
+      deviceId: 'dev_06H04YYPG1S7B6R67DHQN6BQ3G',
+      gate: 'Ausgang',
+      product: { name: 'Herren-Hemd Slim Fit' },
+    }))
+    const lines = answerText({ success: true, alarms, total: 2 }, true, 80).split('\n')
+    expect(lines[0]?.split(/ +/)).toEqual(['eventId', 'occurredAt', 'reason', 'gate'])
+    expect(lines[1]).toBe('evt_06H2HNVBENT9Z8QAX2EF6M56G1  2026-11-29T19:45:31Z  gate_alarm  Ausgang')
+    const closings = [1, 2].map((number) => ({
+      storeId: 'st_06H04YYPG1S7B6R65MVAQTBYMG',
+      number,
+      from: '2026-11-28',
+      date: `2026-11-2${number}`,
+      closedAt: '2026-11-29T01:00:00.000Z',
+      currency: 'EUR',
+      receiptCount: 10,
+      salesCent: 16_550 + number,
+      refundCent: 2_589,
+      totalCent: 13_961,
+    }))
+    const [head] = answerText({ success: true, closings }, true, 80).split('\n')
+    expect(head?.split(/ +/).slice(0, 5)).toEqual(['date', 'receiptCount', 'salesCent', 'refundCent', 'totalCent'])
   })
 
   it('needs no path in the address of the API, and sees a title above the commands of a group', async () => {

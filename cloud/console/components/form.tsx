@@ -6,7 +6,8 @@ import { Notice } from './notice.tsx'
 
 /**
  * A form that calls an action of the page. It works without scripts: the server answers with a redirect. With scripts,
- * htmx replaces the content without a scroll. `about` are hidden fields, which also tell apart forms of one action.
+ * htmx replaces the content without a scroll, and the address by that of the redirect: a question in the address would ask
+ * for the same again after a reload. `about` are hidden fields, which also tell apart forms of one action.
  */
 export function ActionForm({
   at,
@@ -42,7 +43,7 @@ export function ActionForm({
       hx-select="#page"
       hx-select-oob={`#toasts,${WAITING_COUNTS}`}
       hx-swap="outerHTML show:none"
-      hx-push-url="false"
+      hx-replace-url="true"
     >
       {Object.entries(hidden).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />

@@ -26,9 +26,9 @@ export const WAITING_COUNTS = COUNTED_PAGES.flatMap((path) =>
 /**
  * A part of a page that the browser fetches again after each change of the page's topics (frame/console.tsx), and every 30
  * seconds in case a message was lost. The browser waits while the user types in the part or has a menu of it open. The
- * same answer refreshes the numbers of the navigation.
+ * same answer refreshes the numbers of the navigation, and the element with the id `also`.
  */
-export function Live({ at, id, children }: { at: PageContext; id: string; children?: Child }) {
+export function Live({ at, id, also, children }: { at: PageContext; id: string; also?: string; children?: Child }) {
   const query = [...at.query].length === 0 ? '' : `?${at.query}`
   return (
     <div
@@ -37,7 +37,7 @@ export function Live({ at, id, children }: { at: PageContext; id: string; childr
       data-live
       hx-get={`${at.path}${query}`}
       hx-select={`#${id}`}
-      hx-select-oob={WAITING_COUNTS}
+      hx-select-oob={also === undefined ? WAITING_COUNTS : `#${also},${WAITING_COUNTS}`}
       hx-trigger="sse:changed, every 30s"
       hx-swap="outerHTML show:none"
     >

@@ -119,20 +119,22 @@ interface Column<R> {
   cell(row: R): Child
 }
 
-/** A table. `caption` names it for screen readers. */
+/** A table. `caption` names it, for screen readers only unless `isCaptionShown`. */
 export function Table<R>({
   caption,
+  isCaptionShown = false,
   columns,
   rows,
 }: {
   caption: string
+  isCaptionShown?: boolean
   columns: readonly Column<R>[]
   rows: readonly R[]
 }) {
   return (
     <div class="table-wrap">
       <table class="cards">
-        <caption class="spoken">{caption}</caption>
+        <caption class={isCaptionShown ? 'shown' : 'spoken'}>{caption}</caption>
         <thead>
           <tr>
             {columns.map(({ label, kind }) => (

@@ -55,6 +55,9 @@ export async function gatesOf(at: PageContext): Promise<readonly { value: string
   )
 }
 
+/** Id of the numbers of alarms found, which follow live. */
+export const ALARMS_FOUND = 'alarms-found'
+
 /** Days, gate and cause, folded unless they limit the lists; the numbers of alarms found, and their file. */
 export function AlarmFilter({
   at,
@@ -106,7 +109,7 @@ export function AlarmFilter({
         ) : null}
       </form>
       <p class="row">
-        <span>{t.found(open ?? '', acknowledged ?? '', disposed ?? '')}</span>
+        <span id={ALARMS_FOUND}>{t.found(open ?? '', acknowledged ?? '', disposed ?? '')}</span>
         <a class="button" href={`${at.path}?${query}${query.size === 0 ? '' : '&'}file`} download>
           {t.export}
         </a>

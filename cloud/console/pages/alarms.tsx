@@ -15,7 +15,15 @@ import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
 import { alarmActions } from './alarm.tsx'
-import { alarmChoice, AlarmFilter, alarmsFile, gatesOf, type AlarmChoice, type Alarms } from './alarm-filter.tsx'
+import {
+  alarmChoice,
+  AlarmFilter,
+  ALARMS_FOUND,
+  alarmsFile,
+  gatesOf,
+  type AlarmChoice,
+  type Alarms,
+} from './alarm-filter.tsx'
 
 /** Alarms that the page shows at once. */
 const SHOWN_LIMIT = 20
@@ -102,7 +110,7 @@ export const alarmsPage = page<AlarmsView>({
   },
   view: (at) => (
     <div class="stack wide">
-      <Live at={at} id="alarm-figures">
+      <Live at={at} id="alarm-figures" also={ALARMS_FOUND}>
         <Summary at={at} {...at.data} />
       </Live>
       <AlarmFilter
@@ -118,7 +126,9 @@ export const alarmsPage = page<AlarmsView>({
         <SoundSwitch at={at} />
         <NoticeSwitch at={at} notices={at.data.notices} />
       </div>
-      <History at={at} {...at.data} />
+      <Live at={at} id="alarm-history">
+        <History at={at} {...at.data} />
+      </Live>
     </div>
   ),
 })

@@ -70,9 +70,9 @@ export const closingsPage = page<ClosingsView>({
           {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
         </div>
         {shown ? <Shown at={at} closing={shown} /> : null}
-        <div class="row no-print">{closings.length === 0 ? null : <PrintButton label={t.print} />}</div>
         {closings.length === 0 ? null : (
           <div class="row no-print">
+            <PrintButton label={t.print} />
             <a class="button" href={`${at.path}?file`} download>
               {t.export}
             </a>
@@ -170,6 +170,7 @@ function Shown({ at, closing }: { at: ViewContext; closing: Closing }) {
         />
         <Table
           caption={t.vat}
+          isCaptionShown
           rows={Object.entries(closing.vatBreakdown)}
           columns={[
             { label: t.rate, kind: 'head', cell: ([rate]) => at.formats.percent(Number(rate) / 100) },

@@ -156,7 +156,7 @@ function entryOf(
   return {
     atMs: Date.parse(event.occurredAt),
     title: cause ?? ((isRaised && titles[reason]) || at.texts.purchases.events[kind.title]),
-    tone: kind.tone,
+    tone: GATE_ALARMS.has(reason) ? (cause === undefined ? 'alarm' : 'plain') : kind.tone,
     ...(text !== '' && { text }),
     ...(GATE_ALARMS.has(reason) && at.opens('/console/alarms') && { href: alarmHref(eventId) }),
   }

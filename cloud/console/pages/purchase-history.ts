@@ -21,6 +21,11 @@ export function isEffective({ status, inDoubt }: Purchase['refunds'][number]): b
   return status !== 'failed' || inDoubt === true
 }
 
+/** True if a till voided the sale. After a return at the till, the sale stays valid. */
+export function isVoided({ status, receipt }: Pick<Purchase, 'status' | 'receipt'>): boolean {
+  return status === 'CANCELLED' && receipt.till !== undefined
+}
+
 /** Events of a purchase that the page lists, and devices whose names it shows. */
 const EVENTS_LIMIT = 200
 const DEVICES_LIMIT = 500
@@ -55,12 +60,12 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     atMs: Date.parse(alarm.occurredAt),
     title: at.texts.alarms.one,
     text: [whatOf(at, alarm), gateOf(at, alarm)].join(' · '),
-    tone: 'warn',
+    tone: alarm.state === 'disposed' ? ('plain' as const) : ('alarm' as const),
     href: alarmHref(alarm.eventId),
   }))
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
     atMs: Date.parse(refund.completedAt ?? refund.createdAt),
-    title: t.events.refunded,
+    title: refund.kind === 'whole' && isVoided(purchase) ? t.isVoided : t.events.refunded,
     text: [
       at.formats.money(refund.amount),
       ...(refund.lines ?? []).map(

@@ -15,7 +15,7 @@ import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
-import { historyOf, isEffective, REFUNDABLE, type Purchase } from './purchase-history.ts'
+import { historyOf, isEffective, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { tagOf } from './tags.tsx'
 
 const PAGE = 20
@@ -272,8 +272,8 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
       <form class="stack" method="get" action={at.path}>
         <input type="hidden" name="purchase" value={purchase.transactionId} />
         <p class="soft">
-          {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)} ·{' '}
-          {t.already} {at.formats.money(purchase.refunded)}
+          {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)}
+          {isVoided(purchase) ? '' : ` · ${t.already} ${at.formats.money(purchase.refunded)}`}
           {till ? ` · ${t.tillSale(till.saleId, till.tillId ?? '')}` : ''}
         </p>
         {at.query.get('confirm') === 'lines' ? <Notice tone="warn" title={t.chooseFirst} isUrgent /> : null}
@@ -327,7 +327,9 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
               </button>
             </>
           ) : (
-            <p>{isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}</p>
+            <p>
+              {isVoided(purchase) ? t.voidedAtTill : isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}
+            </p>
           )}
           <a class="button quiet" href={at.path}>
             {t.back}
@@ -353,7 +355,8 @@ function piecesLeft(purchase: Purchase) {
     const before = gone.get(itemLineId) ?? 0
     const left = quantity - before
     if (price < 0 || left === 0) return []
-    return [{ name, quantity: left, paid: paidForPieces(centsOf(paid), quantity, before, left) / 100 }]
+    const paidCent = paidForPieces(centsOf(paid), quantity, before, left)
+    return [{ name, quantity: left, paid: paidCent / 100, before, of: quantity }]
   })
 }
 
@@ -387,8 +390,10 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
   })
 }
 
-function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string {
+function stateOf(at: ViewContext, purchase: Purchase): string {
   const t = at.texts.purchases
+  const { status, refunded, total } = purchase
+  if (isVoided(purchase)) return t.isVoided
   if (refunded === 0) return t.states[status]
   return refunded < total ? t.partlyRefunded : t.isRefunded
 }
@@ -399,7 +404,13 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
   const lines = chosenLines(at, purchase)
   const shown = isWhole
     ? piecesLeft(purchase)
-    : lines.map(({ line: { name }, quantity, paidCent }) => ({ name, quantity, paid: paidCent / 100 }))
+    : lines.map(({ line: { name, quantity: of }, quantity, left, paidCent }) => ({
+        name,
+        quantity,
+        paid: paidCent / 100,
+        before: of - left,
+        of,
+      }))
   const leftCent = centsOf(purchase.total - purchase.refunded)
   const cent = isWhole
     ? leftCent
@@ -418,10 +429,13 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
           {!isWhole ? t.partText : purchase.refunded > 0 ? t.restText : t.wholeText} {t.money}
         </p>
         <ul class="stack tight">
-          {shown.map(({ name, quantity, paid }) => (
+          {shown.map(({ name, quantity, paid, before, of }) => (
             <li class="row between">
               <span>
                 {at.formats.number(quantity)} × {name}
+                {before === 0 ? null : (
+                  <strong class="sub">{t.refundedOf(at.formats.number(before), at.formats.number(of))}</strong>
+                )}
               </span>
               <span class="number">{at.formats.money(paid)}</span>
             </li>

@@ -94,7 +94,7 @@ export const agentsTexts = bilingual({
       'The technician enters this code on the set-up page of the agent. It registers one device of this store.',
     makeCode: 'Make a set-up code',
     codeText: (time: string) =>
-      `For one device of this store, until ${time}. Enter it on the set-up page, on the machine of the agent: http://127.0.0.1:8090/setup, unless the agent has another port. A new code replaces this one.`,
+      `For one device of this store, until ${time}. Enter it on the set-up page, on the machine of the agent: usually http://127.0.0.1:8090/setup. If the agent has another port, untag edge link prints its address there. A new code replaces this one.`,
     codeMade: 'The code is ready',
     backToDevices: 'Back to the devices',
   },
@@ -193,7 +193,7 @@ export const agentsTexts = bilingual({
       'Der technische Dienst gibt diesen Code auf der Einrichtungsseite des Agenten ein. Er meldet ein Gerät dieser Filiale an.',
     makeCode: 'Einrichtungscode erzeugen',
     codeText: (time: string) =>
-      `Für ein Gerät dieser Filiale, bis ${time}. Geben Sie ihn am Rechner des Agenten auf der Einrichtungsseite ein: http://127.0.0.1:8090/setup, wenn der Agent keinen anderen Port hat. Ein neuer Code ersetzt diesen.`,
+      `Für ein Gerät dieser Filiale, bis ${time}. Geben Sie ihn am Rechner des Agenten auf der Einrichtungsseite ein: meist http://127.0.0.1:8090/setup. Hat der Agent einen anderen Port, zeigt dort untag edge link seine Adresse. Ein neuer Code ersetzt diesen.`,
     codeMade: 'Der Code ist bereit',
     backToDevices: 'Zurück zu den Geräten',
   },

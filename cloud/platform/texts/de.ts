@@ -61,6 +61,7 @@ export const de: Texts = {
     receipt: 'Beleg',
     vat: (rate, net, tax) => `${rate} % MwSt: netto ${net}, Steuer ${tax}`,
     cancelled: 'Storniert',
+    voided: 'Storniert',
     back: 'zurückgegeben',
     refunded: 'Erstattet',
     remains: 'Bleibt',

@@ -61,6 +61,7 @@ export const en: Texts = {
     receipt: 'Receipt',
     vat: (rate, net, tax) => `${rate}% VAT: net ${net}, tax ${tax}`,
     cancelled: 'Cancelled',
+    voided: 'Voided',
     back: 'returned',
     refunded: 'Refunded',
     remains: 'Remains',

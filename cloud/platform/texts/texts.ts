@@ -43,6 +43,8 @@ export interface Texts {
     receipt: string
     vat: (rate: string, net: string, tax: string) => string
     cancelled: string
+    /** Stamp on the receipt of a sale that a till voided. */
+    voided: string
     back: string
     refunded: string
     remains: string

@@ -17,6 +17,7 @@ import {
   RAISED_FIELDS,
 } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './disposition.ts'
+import { refreshGateDisplays } from './gate-displays.ts'
 
 /** Maximum number of alarms that one call disposes of. */
 const AT_ONCE = 500
@@ -71,6 +72,7 @@ export const disposeAlarms = operation({
         disposed_ms: call.nowMs,
         earlier: null,
       })
+    await refreshGateDisplays(call, store.store_id)
     call.changed(storeId)
     return { success: true as const, disposed: chosen.length, left: total - chosen.length }
   },
@@ -137,6 +139,7 @@ export const disposeAlarm = operation({
       earlier: null,
     }
     await writeDisposition(call.db, disposed)
+    await refreshGateDisplays(call, store.store_id)
     call.changed(eventId)
     const event = JSON.parse(row.body) as ProtectionEvent
     return {

@@ -21,6 +21,7 @@ import { findException, writeAcknowledged } from './exceptions.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { refreshGateDisplays } from './gate-displays.ts'
 
 export interface ExceptionFilter {
   state?: 'open' | 'acknowledged' | undefined
@@ -194,6 +195,7 @@ export const acknowledgeException = operation({
       atMs: call.nowMs,
       note: note ?? row.note,
     })
+    if (GATE_ALARMS.has(row.kind)) await refreshGateDisplays(call, row.store_id)
     call.changed(exceptionId)
     return { success: true as const, ...describe(acknowledged) }
   },

@@ -21,11 +21,12 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
   const t = texts.receipt
   const { money, moment } = formats
   const back = refundSummaryOf(receipt)
+  const isVoided = back.isCancelled && receipt.till !== undefined
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },
     ...(back.refundedCent > 0
       ? [
-          { name: t.refunded, amount: money(-back.refundedCent) },
+          { name: isVoided ? t.voided : t.refunded, amount: money(-back.refundedCent) },
           { name: t.remains, amount: money(back.remainingCent) },
         ]
       : []),
@@ -37,7 +38,7 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
   return (
     <Page title={`${t.title} ${receipt.storeData.name}`} reader={reader} sandbox={receipt.storeData.mode === 'demo'}>
       <h1>{receipt.storeData.name}</h1>
-      {back.isCancelled ? <p class="stamp">{t.cancelled}</p> : null}
+      {back.isCancelled ? <p class="stamp">{isVoided ? t.voided : t.cancelled}</p> : null}
       <p class="soft">
         {receipt.storeData.address}
         <br />
@@ -88,7 +89,10 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
   )
 }
 
-/** What the shopper does before leaving, with the code that devices and staff read. */
+/**
+ * What the shopper does before leaving, with the code that devices and staff read. After the goods have left, only the
+ * code.
+ */
 function ForTheExit({
   receipt,
   reader: { texts },
@@ -101,6 +105,8 @@ function ForTheExit({
   const t = texts.receipt
   if (!hasGoods) return null
   if (receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined) return <p>{t.expired}</p>
+  if (receipt.status === 'UNLOADED')
+    return receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null
   return (
     <>
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}

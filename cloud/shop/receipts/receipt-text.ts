@@ -34,13 +34,16 @@ export function receiptText(receipt: TransactionData): string {
   return [
     centered(receipt.storeData.name),
     centered(receipt.storeData.address),
-    ...(back.isCancelled ? ['', centered('*** STORNIERT / CANCELLED ***')] : []),
+    ...(back.isCancelled ? ['', centered(`*** STORNIERT / ${receipt.till ? 'VOIDED' : 'CANCELLED'} ***`)] : []),
     '',
     ...lines,
     '-'.repeat(WIDTH),
     row(`SUMME ${receipt.currency}`, money(receipt.totalCent)),
     ...(back.refundedCent > 0
-      ? [row('Erstattet', money(-back.refundedCent)), row('Bleibt', money(back.remainingCent))]
+      ? [
+          row(back.isCancelled && receipt.till ? 'Storniert' : 'Erstattet', money(-back.refundedCent)),
+          row('Bleibt', money(back.remainingCent)),
+        ]
       : []),
     ...(back.pendingCent === 0
       ? []

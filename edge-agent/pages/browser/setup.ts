@@ -1,5 +1,6 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
 import type { DeviceFinding, SearchCause } from '../../setup/device-discovery.ts'
+import { faultText } from '../model/setting-fault.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call, type FieldFault } from './api.ts'
 import { after } from './platform.ts'
@@ -173,7 +174,7 @@ function mark(fields: readonly HTMLElement[], faults: readonly FieldFault[]): { 
       continue
     }
     labels.push(field.dataset['label'] ?? setting)
-    markField(field, input, faultText(input, message))
+    markField(field, input, faultText({ value: input.value, limits: limitsOf(field) }, message, texts))
     // Drivers explain faults in English only, so that other languages show the reason as a technical detail.
     if (texts.language !== 'en') rest.push(`${field.dataset['label'] ?? setting}: ${message}`)
     for (let outer = field.closest('details'); outer; outer = outer.parentElement?.closest('details') ?? null)
@@ -200,12 +201,9 @@ function markField(field: HTMLElement, input: HTMLElement, text: string): void {
   input.setAttribute('aria-describedby', place.id)
 }
 
-/** Fault of a field in the language of the page. */
-function faultText(input: HTMLInputElement | HTMLSelectElement, message: string): string {
-  const { setup, language } = texts
-  const { range } = input.dataset
-  if (input.value.trim() === '') return setup.missing
-  return language === 'en' ? message : range === undefined ? setup.unfit : setup.outside(range)
+/** Allowed numbers of a field. */
+function limitsOf({ dataset: { min, max } }: HTMLElement): readonly [number, number] | undefined {
+  return min === undefined || max === undefined ? undefined : [Number(min), Number(max)]
 }
 
 /** The field of a setting, else the first field inside it, else the field around it (`antennas.inside.0`). */
@@ -323,7 +321,8 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
     }
     // The settings are right; only the code is missing.
     const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
-    const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
+    const { correct, codeUnused } = texts.setup
+    const text = labels.length > 0 ? `${correct(labels.join(', '))} ${codeUnused}` : problem(answer.code)
     return results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
   }
   // The server renders the page again, with the new device and its tests.
@@ -350,7 +349,9 @@ async function changeDevice(form: HTMLFormElement, isRemoved: boolean): Promise<
     return location.assign(url)
   }
   const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
-  const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
+  // This form has no code.
+  const code = answer.code === 'invalid-argument' ? 'entry_fault' : answer.code
+  const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(code)
   results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
 }
 

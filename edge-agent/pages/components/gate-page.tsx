@@ -103,8 +103,8 @@ export function GatePage(props: GatePageProps) {
         <div class="aside-head">
           <h2 id="last">{texts.gate.lastDecisions}</h2>
           <OperatorBar name={operator} texts={texts} />
-          <ScreenButtons texts={texts} hasSounds={hasSounds} />
           <LanguageSwitch other={localization.other} />
+          <ScreenButtons texts={texts} hasSounds={hasSounds} />
         </div>
         <ol data-slot="lines">
           {[...shown, ...hidden].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (

@@ -5,8 +5,9 @@ import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import { type PageDevice, type PageTestedOutput, WALK_SECONDS } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps, type Localization, Technical } from './frame.tsx'
-import { settingFields, type SettingField } from '../../setup/settings-form.ts'
-import { DRIVER_LABELS, SETTING_LABELS, VALUE_LABELS } from '../texts/setting-labels.ts'
+import { settingFields } from '../../setup/settings-form.ts'
+import { DRIVER_LABELS } from '../texts/setting-labels.ts'
+import { PLAIN, SettingTemplates } from './setting-templates.tsx'
 
 /** Buttons that test the outputs of a new device, and a walk test for gates. */
 function DeviceTests({
@@ -52,9 +53,6 @@ interface DeviceFormProps {
   isWritable: boolean
 }
 
-/** Attributes of a field for codes and settings, which no browser should change or remember. */
-const PLAIN = { autocomplete: 'off', autocapitalize: 'none', spellcheck: false } as const
-
 /**
  * Form that registers and adds a device. The page's script fills in the fields of its driver. If the agent has no
  * configuration file, shows only the entry, to copy.
@@ -74,6 +72,7 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
       <div class="field" data-code-field data-label={setup.code}>
         <label>
           {setup.code}
+          <span class="ids">{setup.codeOrId}</span>
           <input data-code maxlength={60} {...PLAIN} autocapitalize="characters" placeholder="K7QX-2M9T-4WZ1" />
         </label>
       </div>
@@ -87,6 +86,7 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
       <p class="soft">{setup.deviceIdHint}</p>
       <label>
         {setup.type}
+        <span class="ids">{setup.required}</span>
         <select data-type>
           {DEVICE_TYPES.map((each) => (
             <option value={each} selected={each === type}>
@@ -139,6 +139,7 @@ function SettingsPart({ texts, driver: chosen, text }: { texts: Texts; driver: u
         <legend>{setup.settings}</legend>
         <label>
           {setup.driver}
+          <span class="ids">{setup.required}</span>
           <select data-driver-choice>
             {[...settingFields().keys()].map((driver) => (
               <option value={driver} selected={chosen === driver}>
@@ -167,74 +168,6 @@ function SettingsPart({ texts, driver: chosen, text }: { texts: Texts; driver: u
   )
 }
 
-/** The fields of each driver. The page's script copies those of the chosen driver into a form. */
-function SettingTemplates({ texts, devices }: { texts: Texts; devices: readonly PageDevice[] }) {
-  return (
-    <>
-      {[...settingFields()].map(([driver, fields]) => (
-        <template data-driver={driver}>
-          {fields.map((field) => (
-            <Setting texts={texts} field={field} devices={devices} />
-          ))}
-        </template>
-      ))}
-    </>
-  )
-}
-
-function Setting({ texts, field, devices }: { texts: Texts; field: SettingField; devices: readonly PageDevice[] }) {
-  const { path, kind, needed } = field
-  const label = SETTING_LABELS[path]?.[texts.language] ?? path
-  return (
-    <div class="field" data-path={path} data-kind={kind} data-needed={needed} data-label={label}>
-      <label>
-        {label}
-        <span class="ids">{hintOf(field, texts)}</span>
-        {kind === 'choice' || kind === 'device' ? (
-          <select>
-            <option value="">{texts.setup.notSet}</option>
-            {(kind === 'device' ? devices.filter(({ feeds }) => feeds === null) : field.choices).map((choice) =>
-              typeof choice === 'object' ? (
-                <option
-                  value={JSON.stringify(choice.deviceId)}
-                >{`${deviceTitle(choice, texts)} (${choice.deviceId})`}</option>
-              ) : (
-                <option value={JSON.stringify(choice)}>{valueText(choice, texts)}</option>
-              ),
-            )}
-          </select>
-        ) : (
-          <input
-            {...PLAIN}
-            maxlength={300}
-            inputmode={kind === 'number' ? 'decimal' : undefined}
-            data-range={rangeOf(field, texts)}
-          />
-        )}
-      </label>
-    </div>
-  )
-}
-
-/** Allowed numbers. */
-function rangeOf({ min, max }: SettingField, { setup }: Texts): string | undefined {
-  return min !== undefined && max !== undefined ? setup.range(String(min), String(max)) : undefined
-}
-
-/** Allowed numbers, and the value that counts if the field is empty. */
-function hintOf(field: SettingField, texts: Texts): string {
-  const { setup } = texts
-  const { preset } = field
-  const range = rangeOf(field, texts)
-  const otherwise = preset === undefined ? undefined : setup.otherwise(valueText(preset, texts))
-  return [range, otherwise].filter((part) => part !== undefined).join(', ')
-}
-
-function valueText(value: string | number | boolean, { setup, language }: Texts): string {
-  if (typeof value === 'boolean') return value ? setup.yes : setup.no
-  return VALUE_LABELS[value]?.[language] ?? String(value)
-}
-
 interface SetupPageProps {
   localization: Localization
   script?: FrameProps['script']
@@ -250,8 +183,10 @@ interface SetupPageProps {
   isRemoved(deviceId: string): boolean
   /** Device that the page has added just now; undefined without one. */
   addedId: string | undefined
-  /** True if the page has changed or removed a device just now. */
-  isChanged: boolean
+  /** True if the file has changes of the page that wait for a restart of the agent. */
+  isRestartDue: boolean
+  /** True if a device has an emergency input. */
+  hasFireAlarm: boolean
   /** Warning that the ledger of the agent is untrusted. */
   warning: string | undefined
   /** Why searches for devices failed. */
@@ -260,7 +195,9 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, isChanged, warning, notes } = props
+  const { localization, script, devices, attached, configFile, addedId, isRestartDue, hasFireAlarm, warning, notes } =
+    props
+  const isAddedInUse = addedId === undefined || devices.some(({ deviceId }) => deviceId === addedId)
   const { texts } = localization
   const { setup } = texts
   return (
@@ -273,7 +210,7 @@ export function SetupPage(props: SetupPageProps) {
           </p>
         )}
         <Added {...props} />
-        {isChanged ? (
+        {isRestartDue && isAddedInUse ? (
           <div class="banner" role="status" tabindex={-1} data-added>
             <p>{setup.changed(configFile ?? '')}</p>
             <p class="next">{setup.next.restart}</p>
@@ -291,7 +228,9 @@ export function SetupPage(props: SetupPageProps) {
             {setup.pages}
           </a>
         </p>
-        {configFile === undefined ? null : <SettingTemplates texts={texts} devices={devices} />}
+        {configFile === undefined ? null : (
+          <SettingTemplates texts={texts} devices={devices} hasFireAlarm={hasFireAlarm} />
+        )}
       </main>
     </Frame>
   )
@@ -435,7 +374,9 @@ function NetworkSearch({ texts, isWritable }: { texts: Texts; isWritable: boolea
       <h2>{setup.network}</h2>
       <p class="soft">{setup.networkHint}</p>
       <form data-slot="search" method="post">
-        <label for="address">{setup.address}</label>
+        <label for="address">
+          {setup.address} <span class="ids">{setup.required}</span>
+        </label>
         <div class="row">
           <input
             id="address"

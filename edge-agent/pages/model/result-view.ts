@@ -30,8 +30,11 @@ export interface ResultView {
   seconds: number
 }
 
-/** `staff`: only staff can resolve the denial. `refused`: the page explains the denial to the customer. */
-const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
+/**
+ * `staff`: only staff can resolve the denial. `refused`: the page explains the denial to the customer. `note`: nothing is
+ * to be done.
+ */
+const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff' | 'note'> = {
   token_invalid: 'refused',
   token_expired: 'refused',
   token_revoked: 'refused',
@@ -46,7 +49,7 @@ const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   item_unknown: 'staff',
   recalled: 'staff',
   item_not_paid: 'refused',
-  no_tagged_goods: 'refused',
+  no_tagged_goods: 'note',
   already_redeemed: 'staff',
   authorization_outstanding: 'staff',
   action_not_allowed: 'staff',
@@ -208,7 +211,8 @@ function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
   if (reason === undefined) return view('staff', texts.callStaff, { message: texts.noReason })
   const tone = REFUSAL_TONES[reason]
   const { what, todo } = texts.reasons[reason]
-  return view(tone, tone === 'staff' ? texts.callStaff : texts.refused, {
+  const headlines = { staff: texts.callStaff, refused: texts.refused, note: texts.nothingToRelease }
+  return view(tone, headlines[tone], {
     message: withStatus(what, reason === 'recalled' ? undefined : itemStatus, texts),
     advice: todo,
     again: APPROVABLE.has(reason) ? 'approve' : null,

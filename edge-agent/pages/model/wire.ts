@@ -87,6 +87,7 @@ export type NotUnderstood =
   | 'purchase_not_paid'
   | 'receipt_expired'
   | 'number_ambiguous'
+  | 'unknown_code_or_number'
   | 'product_code'
   | 'wrong_badge'
   | 'locked'

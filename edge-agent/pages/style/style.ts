@@ -32,7 +32,10 @@ const STATION = `
   display: flex; flex-wrap: wrap; gap: .7rem 1.5rem; align-items: flex-end; padding: .7rem 1.1rem; background: var(--raised);
   border-top: 1px solid var(--line)
 }
-.typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem; min-width: 19rem } }
+.typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem; min-width: 16rem } }
+/* All controls are in one line, whatever the language and the name of the operator. */
+@media (min-width: 900px) { .station :is(.screen, .operator) { flex-wrap: nowrap; min-width: 0 } .station .operator p { min-width: 0; overflow-wrap: anywhere } .station footer button { white-space: nowrap } }
+@media (min-width: 900px) and (max-width: 1300px) { .station footer { gap: .5rem } .station footer button { padding: .2rem .7rem } .station .language { padding: 0 .2rem } .station .operator p { font-size: .8rem; line-height: 1.2 } }
 .typed label { display: block; font-size: .8rem; color: var(--soft) }
 .typed .row { flex-wrap: nowrap }
 .typed input { flex: 1; width: 100%; min-width: 0; background: var(--paper) }
@@ -146,6 +149,10 @@ const GATE = `
 .gate aside li::before { width: 1.2em; font-weight: 800; content: '!' / ''; color: var(--warn) }
 .gate aside li[data-tone='green']::before { content: '✓' / ''; color: var(--good) }
 .gate aside li[data-tone='alarm']::before { content: '✕' / ''; color: var(--bad) }
+/* An alarm whose cause is recorded needs no one any more. */
+.gate aside li[data-step]:not([data-step='acknowledged']), .gate aside li[data-step]:not([data-step='acknowledged'])::before { color: var(--soft) }
+.gate aside li[data-step]:not([data-step='acknowledged'])::before { content: '✓' / '' } .gate aside li[data-step]:not([data-step='acknowledged']) :is(code, .handled) { font-weight: 400 }
+.gate aside li[data-step]:not([data-step='acknowledged']) button { font-weight: 400; color: var(--soft) }
 .gate aside code { font: inherit; font-weight: 600 }
 @media (max-width: 600px) { .gate .operator { margin-left: 0 } .screen button { padding: .1rem .7rem } }
 .gate aside li:has(button) { align-items: center; padding: .2rem 0 } .gate aside li button { margin-left: auto; min-height: 48px; padding: .1rem .9rem }
@@ -157,20 +164,26 @@ const GATE = `
 @media (min-width: 601px) and (orientation: landscape) {
   .gate { display: grid; grid-template: auto minmax(0, 1fr) / 1fr minmax(15rem, 22vw) } .gate > header, .gate > noscript { grid-column: 1 / -1 }
   .gate aside { overflow-y: auto; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }
-  .aside-head { gap: 0 .5rem } .gate .screen { gap: .4rem }
-  .gate aside li { gap: 0 .3rem; padding: 0 } .handled:empty { display: none }
-  .gate aside code, .gate aside li > span:not(.handled) { order: 1; flex: 1 0 100% }
+  .aside-head { gap: .3rem .4rem } .aside-head h2 { flex: 1 0 100% } .gate .operator { flex: 1 1 0; min-width: 0; flex-wrap: nowrap; gap: .4rem; margin: 0; justify-content: space-between } .gate .operator button:only-child, .gate .operator p[hidden] ~ button { flex: 1 }
+  .gate .screen { flex: 1 0 100%; flex-wrap: nowrap; gap: .4rem } .gate .screen button { flex: 1 } .gate .language { padding: 0 .2rem }
+  /* The button stands beside the texts of its line, so it touches no other line. */
+  .gate aside li:not([hidden]) { display: grid; grid-template-columns: auto 1fr auto; gap: 0 .4rem; align-items: center; padding: .15rem 0 } .gate aside li + li { border-top: 1px solid var(--line) }
+  .gate aside li button { grid-column: 3; grid-row: 1 / span 3; align-self: center } .handled:empty { display: none }
+  .gate aside code, .gate aside li > span { grid-column: 1 / 3; overflow-wrap: anywhere }
+  .gate aside ol { margin-top: .3rem }
   /* The stage has the reason. */
   .gate aside li:has(code:not(:empty)) > span:not(.handled) { display: none }
-  .gate aside li button, .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .7rem }
+  .gate aside li button, .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .6rem; font-size: .85rem; white-space: nowrap }
 }
 @media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } }
 @media (max-height: 620px) {
   .gate .icon { width: 4.5rem }
   .gate .stage { padding: .4rem }
   .gate aside { padding-bottom: .2rem } .gate aside p { font-size: .7rem; line-height: 1.1 }
+  .gate aside li { font-size: .7rem; line-height: 1.1 } .gate aside li:not([hidden]) { padding: .08rem 0 } .gate aside li button, .gate .screen button, .gate .operator button { font-size: .72rem; padding: 0 .4rem } .gate .aside-head { gap: .2rem }
+  .gate aside h2 { font-size: .7rem }
   /* A full list shows the latest, whenever it began. */
-  .gate aside:has(li:nth-child(5)) p { display: none }
+  .gate aside:has(li:nth-child(4)) p { display: none }
 }
 `
 

@@ -30,7 +30,10 @@ export const setupDe: SetupTexts = {
   no: 'nein',
   range: (from, to) => `${from} bis ${to}`,
   otherwise: (value) => `sonst: ${value}`,
-  correct: (fields) => `Bitte berichtigen: ${fields}. Ein Code ist noch nicht verbraucht.`,
+  correct: (fields) => `Bitte berichtigen: ${fields}.`,
+  codeUnused: 'Ein Code ist noch nicht verbraucht.',
+  required: 'Pflichtfeld',
+  codeOrId: 'Pflichtfeld, oder unten eine Kennung',
   missing: 'Bitte dieses Feld ausfüllen.',
   unfit: 'Dieser Wert passt nicht.',
   outside: (range) => `Bitte eine Zahl angeben: ${range}.`,
@@ -39,7 +42,7 @@ export const setupDe: SetupTexts = {
   code: 'Einrichtungscode',
   codeHint: 'Gilt 15 Minuten für ein Gerät. Jedes Gerät, das etwas schaltet, braucht einen Code.',
   type: 'Art des Geräts',
-  name: 'Name (freiwillig)',
+  name: 'Name',
   add: 'Anmelden und speichern',
   added: (name, file) => `${name} ist in ${file} gespeichert und in Betrieb.`,
   restartNeeded: (file) =>
@@ -91,6 +94,7 @@ export const setupDe: SetupTexts = {
     operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann den Durchgangstest neu starten.',
     busy: 'Ein anderer Test läuft. Bitte warten, bis er beendet ist.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',
+    entry_fault: 'Der Eintrag hat einen Fehler. Bitte berichtigen.',
     'invalid-argument':
       'Der Einrichtungscode fehlt, oder der Eintrag hat einen Fehler. Ein Code ist noch nicht verbraucht.',
   },

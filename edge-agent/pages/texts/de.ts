@@ -55,8 +55,8 @@ export const reasonsDe: Texts['reasons'] = {
     todo: 'Bitte an der Kasse bezahlen, oder dort den Beleg zeigen. Zurückgehaltene Ware bleibt hier.',
   },
   no_tagged_goods: {
-    what: 'Auf diesem Beleg ist keine Ware mit Etikett.',
-    todo: 'Es gibt nichts freizugeben. Hat eine Ware doch ein Etikett: bitte an der Servicestation fragen.',
+    what: 'Dieser Einkauf hat keine gesicherte Ware.',
+    todo: 'Hat eine Ware doch ein Etikett, vergleicht das Personal Ware und Beleg.',
   },
   already_redeemed: {
     what: 'Etikett oder Beleg ist schon freigegeben.',
@@ -222,8 +222,8 @@ export const de: Texts = {
     todo: 'Diese Seite versucht weiter, sich zu verbinden. Bleibt es dabei, die Technik rufen.',
   },
 
-  soundOn: 'Ton an',
-  soundOff: 'Ton aus',
+  soundOn: 'Ton: an',
+  soundOff: 'Ton: aus',
   fullScreen: 'Vollbild',
 
   busy: 'Wird geprüft …',
@@ -241,6 +241,7 @@ export const de: Texts = {
   progress: (done, total) => `${done} von ${total} Etiketten ab. Jetzt das nächste Teil.`,
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
   refused: 'Noch nicht freigegeben',
+  nothingToRelease: 'Nichts freizugeben',
   callStaff: 'Bitte Personal fragen',
   notARelease: 'Nicht erkannt',
   unknown: {
@@ -257,6 +258,10 @@ export const de: Texts = {
   noReason: 'Es wurde kein Grund genannt.',
   notUnderstood: {
     unknown_code: { what: 'Dieser Code ist kein Beleg.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
+    unknown_code_or_number: {
+      what: 'Dieser Code ist kein Beleg.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: Ist es die Nummer eines Einkaufs, anmelden und sie noch einmal eingeben.',
+    },
     needs_connection: {
       what: 'Dieser Code braucht eine Verbindung.',
       todo: 'Bitte noch einmal versuchen, wenn der Agent online ist.',

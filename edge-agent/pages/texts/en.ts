@@ -52,8 +52,8 @@ export const reasonsEn: Texts['reasons'] = {
     todo: 'Please pay at the till, or show the receipt there. Goods on hold stay here.',
   },
   no_tagged_goods: {
-    what: 'Nothing on this receipt has a security tag.',
-    todo: 'There is nothing to release. If an item has a tag, ask at the service desk.',
+    what: 'This purchase has no secured goods.',
+    todo: 'If an item does have a tag, staff compare goods and receipt.',
   },
   already_redeemed: {
     what: 'This tag or receipt is already released.',
@@ -215,8 +215,8 @@ export const en: Texts = {
   },
   lost: { what: 'Agent not reachable', todo: 'This page keeps trying to connect. If this lasts, call a technician.' },
 
-  soundOn: 'Sound on',
-  soundOff: 'Sound off',
+  soundOn: 'Sound: on',
+  soundOff: 'Sound: off',
   fullScreen: 'Full screen',
 
   busy: 'Checking …',
@@ -234,6 +234,7 @@ export const en: Texts = {
   progress: (done, total) => `${done} of ${total} labels off. Now the next item.`,
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
   refused: 'Not released yet',
+  nothingToRelease: 'Nothing to release',
   callStaff: 'Please ask our staff',
   notARelease: 'Not recognised',
   unknown: {
@@ -250,6 +251,10 @@ export const en: Texts = {
   noReason: 'No reason was given.',
   notUnderstood: {
     unknown_code: { what: 'This code is not a receipt.', todo: 'Please scan the QR code on the receipt.' },
+    unknown_code_or_number: {
+      what: 'This code is not a receipt.',
+      todo: 'Please scan the QR code on the receipt. Staff: if it is the number of a purchase, sign in, then enter it again.',
+    },
     needs_connection: { what: 'This code needs a connection.', todo: 'Please try again when the agent is online.' },
     needs_staff: {
       what: 'The number of a purchase works with staff only.',

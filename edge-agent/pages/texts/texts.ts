@@ -45,8 +45,14 @@ export interface SetupTexts {
   otherwise(value: string): string
   /** Names the marked fields. */
   correct(fields: string): string
-  /** Faults of a field, for languages in which the drivers do not explain them. */
+  /** After a rejected form with a code. */
+  codeUnused: string
+  /** Mark of a field that must be filled in. */
+  required: string
+  /** Mark of the code: a device that only reads may have an id instead. */
+  codeOrId: string
   missing: string
+  /** Fault of a field, for languages in which the drivers do not explain it. */
   unfit: string
   outside(range: string): string
   addHint(file: string): string
@@ -173,6 +179,8 @@ export interface Texts {
   progress(done: number, total: number): string
   allDone(count: number): string
   refused: string
+  /** Headline for a receipt without tagged goods. */
+  nothingToRelease: string
   callStaff: string
   notARelease: string
   unknown: Advice & { why: string }

@@ -84,7 +84,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
         }
         const small = await page.evaluate(`[...document.querySelectorAll('a, button, input, select')]
         .filter((each) => each.checkVisibility() && each.type !== 'hidden' && !each.closest('p, label') && !each.matches('.skip, .spoken'))
-        .filter((each) => { const box = each.getBoundingClientRect(); return box.height < 38 || (box.height < 44 && !each.closest('.mode')) })
+        .filter((each) => { const box = each.getBoundingClientRect(); return box.height < 38 || (box.height < 44 && !each.closest('.mode, .side')) })
         .map((each) => each.outerHTML.slice(0, 120))`)
         expect([path, small]).toEqual([path, []])
         expect([path, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([path, true])
@@ -113,6 +113,36 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       htmx.ajax('GET', location.href, { target: '#alarms', select: '#alarms', source: '#alarms', swap: 'outerHTML' }))`)
     await page.waitForLoadState('networkidle')
     expect(problems).toEqual([])
+    await close()
+  })
+
+  it('has labels and fields of a search at one height, and the whole menu in view', async () => {
+    const { page, close } = await open('light', 'en', 1280, { path: '/console/purchases' })
+    const spread = (selector: string, side: 'top' | 'bottom') =>
+      page.evaluate<number>(`(() => {
+        const ends = [...document.querySelectorAll('${selector}')].map((each) => each.getBoundingClientRect().${side})
+        return ends.length < 2 ? NaN : Math.max(...ends) - Math.min(...ends)
+      })()`)
+    expect(await spread('.filters label', 'top')).toBeLessThan(1)
+    expect(await spread('.filters :is(input, .button)', 'bottom')).toBeLessThan(2)
+    const last = `[...document.querySelectorAll('.side .nav-link')].at(-1).getBoundingClientRect().bottom`
+    expect(await page.evaluate(last)).toBeLessThan(800)
+    await close()
+  })
+
+  it('shows the address of the purchase alone after a refund', async () => {
+    const items = [{ productId: shop.products[0].productId, quantity: 2 }]
+    const { transactionId, items: lines } = await shop.buy(items)
+    const purchase = `/console/purchases?purchase=${transactionId}`
+    const lineId = lines[0].itemLineId
+    const asked = `${purchase}&line=${lineId}&quantity-${lineId}=1&confirm=lines`
+    const { page, close } = await open('light', 'en', 1280)
+    await page.goto(`${base}${asked}`)
+    await page.getByRole('button', { name: /^Refund .* now$/ }).click()
+    await page.waitForURL(`${base}${purchase}`)
+    await page.getByText('1 refunded already').waitFor()
+    await page.goto(`${base}${asked}`)
+    await page.getByText('1 of 2 refunded already').waitFor()
     await close()
   })
 

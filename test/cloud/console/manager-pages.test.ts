@@ -142,7 +142,12 @@ describe('pages of the store manager', () => {
     expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
-    expect(await get(`${path}?cause=real`)).toContain('>Change</button>')
+    const recorded = await get(`${path}?cause=real`)
+    expect(recorded).toContain('>Change</button>')
+    // A cause that another person records changes the table and the numbers of the filter without a reload.
+    expect(recorded).toMatch(/<div id="alarm-history"[^>]*data-live[^>]*>[^]*<h2>Recorded alarms[^]*>Change<\/button>/)
+    expect(recorded).toMatch(/<div id="alarm-figures"[^>]*hx-select-oob="#alarms-found,/)
+    expect(recorded).toContain('<span id="alarms-found">Found: ')
     // A second guard still sees the alarm as new.
     const asked = { ...fields, disposition: 'phantom', _form: formId('dispose', fields) }
     const late = await post(path, 'dispose', { ...asked, seen: 'none' }, 'associate')
@@ -196,10 +201,16 @@ describe('pages of the store manager', () => {
     expect(await get(`/console/purchases?purchase=${transactionId}`)).toContain('href="/console/alarms/evt_paid"')
     expect(await get('/console/alarms/evt_paid')).toContain(`href="/console/purchases?purchase=${transactionId}"`)
     const device = await get(`/console/agents/${deviceId}`, 'viewer')
+    // The dots of an open alarm and of a recorded one differ, on both pages.
+    const dotsOf = async (path: string) =>
+      (await get(path)).match(/<li class="(?:alarm|plain)">(?=<div><strong><a href="\/console\/alarms\/evt_paid)/g)
+    const shownOn = [`/console/agents/${deviceId}`, `/console/purchases?purchase=${transactionId}`]
+    for (const path of shownOn) expect(await dotsOf(path)).toEqual(['<li class="alarm">'])
     expect(device).toContain('Unpaid goods left')
     expect(device).not.toContain('href="/console/alarms/evt_paid"')
     expect(await get(`/console/agents/${deviceId}`)).toContain('href="/console/alarms/evt_paid"')
     await shop.ok('disposeAlarm', { eventId: 'evt_paid', disposition: 'phantom', operatorId: 'op-1' })
+    for (const path of shownOn) expect(await dotsOf(path)).toEqual(['<li class="plain">'])
   })
 
   it('navigation: counts what waits, and live parts refresh the counts', async () => {
@@ -387,7 +398,10 @@ describe('pages of the store manager', () => {
     const lines = bought[0].itemLineId
     const question = await get(`${path}&line=${lines}&confirm=lines`)
     expect(question).toContain(`Refund €${first.price} now`)
-    expect(await post(path, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
+    // The question is in the address. After the answer, the address is that of the purchase, also with htmx.
+    expect(question.match(/<form[^>]*method="post"[^>]*purchases[^>]*>/)?.[0]).toContain('hx-replace-url="true"')
+    const asked = `${path}&line=${lines}&confirm=lines`
+    expect(await post(asked, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
     expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
     const refunded = await get(path)
     expect(refunded).toContain('refunded already')
@@ -436,10 +450,13 @@ describe('pages of the store manager', () => {
     const question = await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)
     expect(question).toContain(`Refund €${product.price} now`)
     expect(question).toContain(`name="tags-${lineId}"`)
+    expect(question).not.toContain('refunded already')
     const lines = `${lineId}:1`
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(400)
     expect((await post(path, 'refund', { purchaseId, lines, [`tags-${lineId}`]: epcs[0] ?? '' })).status).toBe(303)
     expect(await get(path)).toContain('1 refunded already')
+    const asked = `${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`
+    for (const again of [asked, `${path}&confirm=whole`]) expect(await get(again)).toContain('1 of 3 refunded already')
     const { refund } = await shop.ok('refundPayment', { purchaseId, amount: 5 })
     expect(await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)).toContain('Already paid back: €5.00')
     const named = { purchaseId, lines, refundId: refund.refundId, [`tags-${lineId}`]: epcs[1] ?? '' }
@@ -448,6 +465,36 @@ describe('pages of the store manager', () => {
     expect(refunded).toBe(Math.round((product.price + 5) * 100) / 100)
     const { epc = '' } = items[2] ?? {}
     expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).toMatchObject({ itemStatus: 'paid' })
+  })
+
+  it('purchases: calls a sale that a till voided so, and a return not', async () => {
+    const epcs = [(await shop.newItem(shop.products[0])).epc]
+    const sold = (saleId: string) => ({
+      saleId,
+      tillId: 'till-8',
+      occurredAt: new Date().toISOString(),
+      lines: [{ ean: shop.products[0].ean, quantity: 1, priceUnit: 4_990, vat: 19, ...(saleId === 'V-1' && { epcs }) }],
+    })
+    const { storeId } = shop
+    const { results } = await shop.ok('recordSales', { storeId, sales: [sold('V-1'), sold('V-2')] })
+    const [voided, returned] = results.map((result: Json) => result.purchaseId as string)
+    await shop.ok('voidSale', { storeId, saleId: 'V-1', tillId: 'till-8' })
+    const back = { returnId: 'R-1', saleId: 'V-2', tillId: 'till-8', occurredAt: sold('').occurredAt }
+    await shop.ok('recordReturns', { storeId, returns: [back] })
+    const list = await get('/console/purchases')
+    const badgeOf = (saleId: string) =>
+      new RegExp(`Receipt ${saleId} .*?<span class="badge[^"]*">([^<]*)<`, 's').exec(list)?.[1]
+    expect([badgeOf('V-1'), badgeOf('V-2')]).toEqual(['Voided', 'Refunded'])
+    const page = await get(`/console/purchases?purchase=${voided}`)
+    expect(page).toContain('The till voided this sale')
+    expect(page).toMatch(/What happened.*Voided/s)
+    expect(page).not.toContain('Refunded')
+    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Refunded/s)
+    const { receipt } = await shop.ok('fetchPurchase', { transactionId: voided })
+    const reader = { headers: { 'accept-language': 'en', accept: 'text/html' } }
+    const shown = await (await shop.cloud.cloud.app.request(new URL(receipt.receiptUrl).pathname, reader)).text()
+    expect(shown).toMatch(/class="stamp">Voided/)
+    expect(shown).not.toMatch(/Cancelled|Refunded/)
   })
 
   it('operators: shows the badge once, with its QR code, and removes a person', async () => {
@@ -540,6 +587,10 @@ describe('pages of the store manager', () => {
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
     const text = await get('/console/closings', 'viewer')
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
+    expect(text).toContain('<caption class="shown">Value added tax by rate, after refunds</caption>')
+    expect(text.match(/class="button[^"]*"(?= (?:data-print|href="\/console\/closings\?file))/g)).not.toContain(
+      'class="button main"',
+    )
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
     expect(text).toContain('href="/console/closings?closing=1"')

@@ -31,11 +31,13 @@ const ADVICE = {
   otherLocker: [/right locker/, /richtigen Fach/, /right locker/],
   readTag: [/to the reader/, /an den Leser/, /Hold the goods/],
   showReceipt: [/receipt/, /Beleg/, /receipt/],
+  /** The headline says that nothing is to be released. */
+  checkTag: [/staff compare goods and receipt/, /vergleicht das Personal Ware und Beleg/, /nothing to release/],
   /** The goods stay here, or the tag was released. */
   keep: [
-    /pay|forbid|cancelled|only once|store of purchase|nothing to release|stays here/,
-    /bezahlen|verbieten|storniert|nur einmal|Filiale des Kaufs|nichts freizugeben|bleibt hier/,
-    /Pay|forbids|stay|once|right store|nothing to release/,
+    /pay|forbid|cancelled|only once|store of purchase|stays here/,
+    /bezahlen|verbieten|storniert|nur einmal|Filiale des Kaufs|bleibt hier/,
+    /Pay|forbids|stay|once|right store/,
   ],
 } as const satisfies Record<string, readonly [RegExp, RegExp, RegExp]>
 
@@ -60,7 +62,7 @@ const FOLLOWED: Record<DenyReason, keyof typeof ADVICE> = {
   workflow_not_allowed: 'otherDevice',
   manual_assistance_required: 'signIn',
   limit_exceeded: 'signIn',
-  no_tagged_goods: 'keep',
+  no_tagged_goods: 'checkTag',
   tag_not_read: 'readTag',
 }
 

@@ -54,6 +54,22 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
       return found
     })()`)
 
+  /** Buttons of the list at the gate that touch another button, or lie over a text. */
+  const touching = (page: Page) =>
+    page.evaluate<string[]>(`(() => {
+      const shown = [...document.querySelectorAll('aside :is(button, code, time, h2, .handled)')].filter((each) => each.offsetParent)
+      const boxes = shown.map((each) => [each, each.getBoundingClientRect()])
+      return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).flatMap(([other, b]) =>
+        [one, other].some((each) => each.tagName === 'BUTTON') &&
+        a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom ? [one.textContent + ' / ' + other.textContent] : []))
+    })()`)
+  /** Sign and weight of a line, as the style sheet makes them. */
+  const looksOf = (alarmId: string, page: Page) =>
+    page.evaluate<string[]>(`(() => {
+      const line = document.querySelector('[data-alarm="${alarmId}"]')
+      return [getComputedStyle(line, '::before').content.slice(0, 3), getComputedStyle(line.querySelector('code')).fontWeight]
+    })()`)
+
   const cases = SCREENS.flatMap((screen) => ['de', 'en'].map((language) => ({ ...screen, language })))
   it.each(cases)('$width × $height in $language: a station shows each answer at once', async (at) => {
     const page = await open(`station?device=${STATION}`, at.language, at)
@@ -63,6 +79,10 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     await page.getByText('Frau Petersen').first().waitFor()
     expect((await page.locator('#code').boundingBox())?.width).toBeGreaterThan(150)
     expect(await faults(page, smallest)).toEqual([])
+    const ends = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('footer button, footer a')].filter((each) => each.offsetParent).map((each) => Math.round(each.getBoundingClientRect().bottom))`,
+    )
+    if (at.width === SMALL.width) expect(Math.max(...ends) - Math.min(...ends)).toBeLessThan(3)
     const answers = [
       granted({ itemCount: 4, remaining: 3 }),
       granted({ outcome: 'unknown' }),
@@ -93,6 +113,16 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     for (let n = 0; n < 5; n++) bench.happens(GATE, { ...alarm, alarmId: `evt_${n}` } as never)
     await stage('alarm')
     expect(await faults(page, smallest)).toEqual([])
+    expect(await touching(page)).toEqual([])
+    // An alarm whose cause is recorded looks done.
+    bench.feed.publish({ type: 'alarm', deviceId: GATE, alarmId: 'evt_4', step: 'phantom', by: 'Frau Petersen' })
+    await page.locator('[data-alarm="evt_4"][data-step="phantom"]').waitFor({ state: 'attached' })
+    expect([await looksOf('evt_4', page), await looksOf('evt_3', page)]).toEqual([
+      ['"✓"', '400'],
+      ['"✕"', '600'],
+    ])
+    expect(await faults(page, smallest)).toEqual([])
+    expect(await touching(page)).toEqual([])
     await page.locator(`[data-slot='sign-in']`).click()
     await page.locator(`[data-slot='sign-in-dialog'][open]`).waitFor()
     bench.status = {

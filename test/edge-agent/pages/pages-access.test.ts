@@ -141,7 +141,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     expect(await page.locator('aside li').count()).toBeLessThanOrEqual(5)
     expect(await violations(page)).toEqual([])
     const controls = await page.locator(':is(button, a, input):visible').allTextContents()
-    expect(controls).toEqual(['Anmelden', 'Ton an', 'Vollbild', 'English'])
+    expect(controls).toEqual(['Anmelden', 'English', 'Ton: an', 'Vollbild'])
     await page.goto(`${served.url}/station`)
     expect(await violations(page)).toEqual([])
   })
@@ -177,7 +177,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       const ring = await page.evaluate('Number.parseFloat(getComputedStyle(document.activeElement).outlineWidth)')
       expect(ring).toBeGreaterThanOrEqual(3)
     }
-    expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'Ton an', 'Vollbild', 'English'])
+    expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'Ton: an', 'Vollbild', 'English'])
     for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Frau Petersen' }).waitFor()

@@ -127,6 +127,7 @@ export function newStatus(): AgentStatus {
     ],
     emergency: null,
     fault: null,
+    isRestartDue: false,
   }
 }
 
@@ -184,7 +185,13 @@ export function pagesBench(): PagesBench {
     operators: sessions,
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
-    setup: { fileName: undefined, testable: () => [], changeable: () => undefined, isRemoved: () => false },
+    setup: {
+      fileName: undefined,
+      testable: () => [],
+      changeable: () => undefined,
+      isRemoved: () => false,
+      isRestartDue: false,
+    },
     gates: {
       alarms: new HandledAlarms({
         ledger: {

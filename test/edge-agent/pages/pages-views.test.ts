@@ -61,6 +61,17 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
+  it('says calmly that a receipt without tagged goods needs no release', () => {
+    const nothing = { authorized: false, outcome: null, reason: 'no_tagged_goods' } as const
+    expect(shown(nothing, en)).toMatchObject({
+      tone: 'note',
+      headline: 'Nothing to release',
+      message: 'This purchase has no secured goods.',
+    })
+    expect(shown(nothing)).toMatchObject({ tone: 'note', headline: 'Nichts freizugeben' })
+    expect(refused('item_not_paid')).toMatchObject({ tone: 'refused', headline: 'Noch nicht freigegeben' })
+  })
+
   it('names the product, and counts the labels that are off', () => {
     const named = { ...decision({ itemCount: 5, remaining: 3 }), product: 'Jacke' }
     expect(resultView(named, de)).toMatchObject({

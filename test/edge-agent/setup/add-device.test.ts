@@ -184,9 +184,11 @@ describe('a device that the set-up page registers with a code', () => {
       const { status, body } = await change(...args)
       return [status, body.code, body.details?.[0]?.path]
     }
+    expect(store.agent.status().isRestartDue).toBe(false)
     const own = entry(8, { deviceId, pulseMs: 700 })
     const { status, body } = await change(deviceId, own)
     expect([status, body]).toEqual([200, { file }])
+    expect([store.agent.status().isRestartDue, store.agent.setup.isRemoved(deviceId)]).toEqual([true, false])
     const find = () =>
       (JSON.parse(readFileSync(file, 'utf8')) as Json).devices.find((d: Json) => d.deviceId === deviceId)
     expect(find()).toEqual(own)
@@ -204,6 +206,7 @@ describe('a device that the set-up page registers with a code', () => {
     expect(readFileSync(file, 'utf8')).toBe(before)
     expect((await change(deviceId)).status).toBe(200)
     expect(inFile()).not.toContain(deviceId)
+    expect(store.agent.setup.isRemoved(deviceId)).toBe(true)
     // The agent still holds it, so its outputs stay still until the restart.
     expect((await post('test', { deviceId, output: 'release' })).body.code).toBe('test_not_allowed')
     expect(await wrong(deviceId)).toEqual([403, 'change_not_allowed', undefined])

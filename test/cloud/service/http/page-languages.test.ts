@@ -170,6 +170,11 @@ describe('the pages of the cloud', () => {
       const html = `<!doctype html>${String(ReceiptPage({ receipt: tagged, reader }))}`
       expectPage(`receipt with ${securityTagMode}`, html, language)
       expect(html).toContain(reader.texts.tagHints[securityTagMode])
+      const left = String(ReceiptPage({ receipt: { ...tagged, status: 'UNLOADED' }, reader }))
+      const { beforeLeaving, codeUse, qr } = reader.texts.receipt
+      for (const advice of [beforeLeaving, codeUse, reader.texts.tagHints[securityTagMode]])
+        expect([html.includes(advice), left.includes(advice)]).toEqual([true, false])
+      expect(left).toContain(qr)
       const own = String(ReceiptPage({ receipt: { ...tagged, securityTagHint: 'Up the stairs' }, reader }))
       expect(own).toContain(`${reader.texts.storeNote}:</span> Up the stairs`)
       expect(own).not.toContain(reader.texts.tagHints[securityTagMode])

@@ -172,6 +172,29 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
+  it('shows within two seconds what people in the console did about its alarm', async () => {
+    await open({ broker: true })
+    await carryOut(await newItem())
+    const { eventId } = (await storedEvents()).find((e) => e.reason === 'gate_alarm') ?? {}
+    const { storeId } = store.shop
+    const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId, kind: 'gate_alarm' }))
+    const { exceptionId } = exceptions.find((each: Json) => each.eventId === eventId)
+    const steps = [
+      ['acknowledged', 'acknowledgeException', { exceptionId }],
+      ['phantom', 'disposeAlarm', { eventId, disposition: 'phantom', operatorId: 'office' }],
+    ] as const
+    for (const [step, operation, request] of steps) {
+      await store.drive(store.shop.ok(operation, request))
+      await store.until(step, () => store.agent.gates.alarms.stateOf(eventId)?.step === step, 2_000)
+    }
+    await carryOut(await newItem())
+    const { eventId: other } =
+      (await storedEvents()).find((e) => e.reason === 'gate_alarm' && e.eventId !== eventId) ?? {}
+    const all = { storeId, until: new Date(store.world.clock.wall()).toISOString(), disposition: 'staff_error' }
+    await store.drive(store.shop.ok('disposeAlarms', { ...all, operatorId: 'office' }))
+    await store.until('the cause', () => store.agent.gates.alarms.stateOf(other)?.step === 'staff_error', 2_000)
+  })
+
   it('alarms for a tag with an overlong name, and reports it and all later events', async () => {
     await open()
     await carryOut('AB'.repeat(75))
