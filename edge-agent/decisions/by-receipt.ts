@@ -16,7 +16,8 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
-import { itemsOfSale, whyGoodsStay } from './goods-of-sale.ts'
+import { whatCameBack } from './goods-back.ts'
+import { isBackSince, itemsOfSale, unitsBack, whyGoodsStay } from './goods-of-sale.ts'
 import type { KnownSale } from './sale-codes.ts'
 import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
@@ -59,7 +60,7 @@ function claimsOfSale({ sale, exp, riskClass }: KnownSale, storeId: string): Rec
 type JudgedReceipt = { ok: true; claims: ReceiptClaims } | Extract<OpenedReceipt, { ok: false }>
 
 /** What the rules about a receipt need. */
-type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'findByKey' | 'namesIn'> }
+type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'findByKey' | 'keysOf' | 'namesIn'> }
 
 /**
  * Judges a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
@@ -85,7 +86,10 @@ function judgeAlone(
   const operator = request.operatorId !== undefined
   // An operator approves a receipt at a gate once, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
-  const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
+  const back = opened.ok ? backOf(parts, opened.claims, request.identifiers, covered) : new Set<number>()
+  if (!back) return NEEDS_STAFF
+  const isFree = (n: number) => !back.has(n) && ledger.claims.isFree(cti, rights ?? 'exit', n, nowMs, operator)
+  const free = covered && rights ? covered.filter(isFree) : []
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
     action: request.action,
     storeId: device.storeId,
@@ -143,6 +147,21 @@ function judgeAlone(
     ...unknown,
   }
   return { granted: true, grant }
+}
+
+/** The units of a receipt whose goods came back since: all that cover a named tag which did. Undefined: it is unclear. */
+function backOf(
+  { ledger, items }: Pick<ReceiptParts, 'ledger' | 'items'>,
+  claims: ReceiptClaims,
+  identifiers: ItemIdentifiers,
+  covered: readonly number[] = [],
+): ReadonlySet<number> | undefined {
+  const named = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
+    const name = identifiers[kind]
+    return name === undefined ? [] : items.keysOf(kind, name)
+  })
+  if (named.length === 0) return namesItem(identifiers) ? new Set() : unitsBack({ ledger }, claims)
+  return new Set(named.some((name) => isBackSince(ledger.till, name, claims.exp)) ? covered : [])
 }
 
 /** True if the request uses the right of the receipt itself (`PASS`). */
@@ -328,6 +347,10 @@ export async function judgeByReceipt(
       : { ok: true as const, claims: claimsOfSale(presented, storeId) }
   const stay = typeof presented === 'string' ? undefined : whyGoodsStay(parts, presented)
   if (stay) return { granted: false, reason: stay }
+  const cti = receipt.ok ? Buffer.from(receipt.claims.cti).toString('hex') : ''
+  const back = whatCameBack(parts.ledger.till, cti)
+  if (back === 'all') return { granted: false, reason: 'token_revoked' }
+  if (back === 'tagged' && context.request.operatorId === undefined) return NEEDS_STAFF
   const soldItems = typeof presented === 'string' ? [] : itemsOfSale(parts, presented)
   // During the home request the cloud may have reported that this ledger is untrusted.
   const alone = () =>

@@ -1,7 +1,8 @@
-import { lineIdOf, tagsOf, type TillReturn, type TillSale } from '../../policy/till-sale.ts'
+import { lineIdOf, tagsOf, type SaleTag, type TillReturn, type TillSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
 
 /** Expiry of a denial, s: a receipt is valid for a day. */
@@ -24,41 +25,66 @@ interface TagOfLine {
 }
 
 /**
- * What is left after a return: the named tags take one piece each, and a line without tags its quantity, by default all
- * of it. `namesOf`: all names of a tag, because a return may name a piece by two kinds of tag.
+ * What is left after a return of goods whose tags do not tell it: a line loses its quantity, by default all of it.
+ * `isTold`: true for tags of which the ledger knows whether they came back.
  */
-export function leftAfter(
+function leftAfter(
   left: LeftOfSale,
   tags: readonly TagOfLine[],
   { lines, ...named }: TillReturn,
-  namesOf: (tag: ReturnType<typeof tagsOf>[number]) => readonly string[],
+  isTold: (tag: SaleTag) => boolean,
 ): LeftOfSale {
   const own = tagsOf(named)
   if (!lines && own.length === 0) return {}
   const after: Record<string, number> = { ...left }
   const take = (lineId: string, quantity: number) => void (after[lineId] = (after[lineId] ?? 0) - quantity)
   const lineOf = new Map(tags.map(({ lineId, tag }) => [tag, lineId]))
-  const seen = new Set<string>()
   for (const tag of [...own, ...(lines ?? []).flatMap(tagsOf)]) {
-    const names = namesOf(tag)
     const lineId = lineOf.get(tag.id)
-    if (lineId !== undefined && !names.some((each) => seen.has(each))) take(lineId, 1)
-    for (const each of names) seen.add(each)
+    if (lineId !== undefined && !isTold(tag)) take(lineId, 1)
   }
   for (const { lineId, quantity, ...ofLine } of lines ?? [])
     if (tagsOf(ofLine).length === 0) take(lineId, quantity ?? after[lineId] ?? 0)
   return Object.fromEntries(Object.entries(after).filter(([, quantity]) => quantity > 0))
 }
 
-/** True if all goods of a sale came back. */
-export function isAllBack(left: LeftOfSale): boolean {
-  return Object.keys(left).length === 0
+/**
+ * Which goods of a sale came back, here or at another agent: `all`; `tagged`: all that carry tags, at an agent that
+ * does not know whether there are others; undefined: not all.
+ */
+export function whatCameBack(till: TillReports, saleKey: string): 'all' | 'tagged' | undefined {
+  const sale = till.sale(saleKey)
+  // A sale that was repeated here moved no tags: another agent announces them.
+  if (!sale || sale.content === '' || sale.tags === '[]') {
+    const known = till.ofSale(saleKey)
+    if (known.length > 0) return known.every(({ status }) => status !== 'paid') ? 'tagged' : undefined
+  }
+  if (!sale || sale.content === '') return undefined
+  const { items } = JSON.parse(sale.answer) as { items: TagOfLine[] }
+  const lineOf = new Map(items.map(({ lineId, tag }) => [tag, lineId]))
+  const left = new Map(Object.entries(JSON.parse(sale.remaining) as LeftOfSale))
+  for (const names of JSON.parse(sale.tags) as string[][]) {
+    const isBack = names.some((name) => {
+      const tag = till.tag(name)
+      return tag !== undefined && (tag.status !== 'paid' || tag.sale !== saleKey)
+    })
+    const lineId = names.map((name) => lineOf.get(name.slice(1))).find((line) => line !== undefined) ?? ''
+    if (isBack) left.set(lineId, (left.get(lineId) ?? 0) - 1)
+  }
+  return [...left.values()].every((quantity) => quantity <= 0) ? 'all' : undefined
 }
 
 /** A tag that came back, and its status now. */
 export interface MovedTag {
   readonly tag: string
   readonly itemStatus: ItemStatus
+}
+
+/** What a report makes of goods, when, and in which row of the journal. */
+interface MovedTo {
+  readonly status: ItemStatus
+  readonly nowMs: number
+  readonly seq: number
 }
 
 interface GoodsBackParts {
@@ -75,7 +101,7 @@ export class GoodsBack {
   }
 
   /** Ends the receipt of a sale, which has the same identity wherever it was signed, and its codes. */
-  endReceipt(saleKey: string, status: ItemStatus, nowMs: number, seq: number): void {
+  endReceipt(saleKey: string, { status, nowMs, seq }: MovedTo): void {
     const { ledger } = this.#parts
     ledger.claims.deny(saleKey, Math.floor(nowMs / 1_000) + DENIED_SECONDS)
     ledger.till.saveTag(`R${saleKey}`, status, nowMs, seq)
@@ -98,35 +124,58 @@ export class GoodsBack {
   }
 
   /**
-   * Gives the tag of goods that came back a status at which gates alarm, if it still counts as sold. `isNamed`: the till
-   * named the tag, so it was perhaps sold at an agent whose notice is on its way.
+   * Gives the tags of goods that came back a status at which gates alarm, if they still count as sold. Ends the receipts
+   * of sales whose last goods these are. `isNamed`: the till named the tags, so they were perhaps sold at an agent whose
+   * notice is on its way.
    */
-  moveBack(keys: readonly string[], status: ItemStatus, nowMs: number, seq: number, isNamed = false): MovedTag[] {
-    const { items, ledger } = this.#parts
+  moveBack(pieces: readonly (readonly string[])[], to: MovedTo, isNamed = false): MovedTag[] {
+    const sales = new Set<string>()
+    const moved = pieces.flatMap((keys) => this.#moveOne(keys, to, isNamed, sales))
+    for (const sale of sales) this.endIfAllBack(sale, to)
+    return moved
+  }
+
+  #moveOne(keys: readonly string[], { status, nowMs, seq }: MovedTo, isNamed: boolean, sales: Set<string>): MovedTag[] {
+    const {
+      items,
+      ledger: { till },
+    } = this.#parts
     const [first] = keys
     if (first === undefined) return []
     const item = items.findByKey(first)
     // A return of a tag that is neither an item nor sold here says nothing to a gate.
-    const isUnknown = item === undefined && ledger.till.tag(first) === undefined
+    const isUnknown = item === undefined && till.tag(first) === undefined
     const isBack = !isUnknown && (mayComeBack(item) || (isNamed && item?.status === 'sellable'))
-    if (isBack) for (const key of keys) ledger.till.saveTag(key, status, nowMs, seq)
+    if (isBack)
+      for (const key of keys) {
+        const sale = till.tag(key)?.sale ?? null
+        if (sale !== null) sales.add(sale)
+        till.saveTag(key, status, nowMs, seq, sale)
+      }
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }
 
-  /** Counts goods of a sale that came back. When the last one has, the receipt and its codes end. */
-  countBack(saleKey: string, request: TillReturn, status: ItemStatus, nowMs: number, seq: number): void {
+  /** Counts goods of a sale that came back, after `moveBack`. */
+  countBack(saleKey: string, request: TillReturn, to: MovedTo): void {
     const { ledger, items } = this.#parts
     const sale = ledger.till.sale(saleKey)
     if (!sale || sale.content === '') {
-      if (!namesGoods(request)) this.endReceipt(saleKey, status, nowMs, seq)
+      if (!namesGoods(request)) this.endReceipt(saleKey, to)
       return
     }
     const { items: tags } = JSON.parse(sale.answer) as { items: TagOfLine[] }
-    const left = leftAfter(JSON.parse(sale.remaining) as LeftOfSale, tags, request, ({ kind, id }) =>
-      items.keysOf(kind, id),
-    )
+    const told = new Set((JSON.parse(sale.tags) as string[][]).flat())
+    const isTold = ({ kind, id }: SaleTag) => items.keysOf(kind, id).some((name) => told.has(name))
+    const left = leftAfter(JSON.parse(sale.remaining) as LeftOfSale, tags, request, isTold)
     ledger.till.saveSale({ ...sale, remaining: JSON.stringify(left) })
-    if (isAllBack(left)) this.endReceipt(saleKey, status, nowMs, seq)
+    this.endIfAllBack(saleKey, to)
+  }
+
+  /** Ends the receipt of a sale of which nothing is left. */
+  endIfAllBack(saleKey: string, to: MovedTo): void {
+    const { till } = this.#parts.ledger
+    const isEnded = till.tag(`R${saleKey}`) !== undefined
+    if (!isEnded && whatCameBack(till, saleKey) === 'all') this.endReceipt(saleKey, to)
   }
 }
 

@@ -1,16 +1,23 @@
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
-import { receiptEntry } from '../../policy/receipts/receipt-claims.ts'
+import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { cancelledTags, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { TillReports } from '../ledger/till-reports.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { KnownSale } from './sale-codes.ts'
 
 /** Characters of an entry in hex. */
 const ENTRY_CHARACTERS = 8
 const HELD: ReadonlySet<ItemStatus> = new Set(['exception_hold'])
+/** Statuses that a till gives goods that came back. */
+const BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
+/** Most tags of tills that one decision compares with a receipt. */
+const BACK_LIMIT = 50_000
+const KINDS = { E: 'epc', U: 'tagUid', T: 'tagId' } as const
 
 /**
  * The products and tags of a sale as the entries of a receipt (ADR receipts), in hex, so that other agents can compare
@@ -63,6 +70,32 @@ export function whyGoodsStay(
     if (item?.status === 'exception_hold') return item.recalled ? 'recalled' : 'item_not_paid'
   }
   return undefined
+}
+
+/**
+ * Units of a receipt that came back to a till after it was signed, as tills or other agents reported. The cloud denies
+ * them, but this agent may not have heard of it. Undefined if there are too many reports to tell.
+ */
+export function unitsBack(
+  { ledger }: Pick<Parts, 'ledger'>,
+  { cti, exp, entries = [] }: ReceiptClaims,
+): ReadonlySet<number> | undefined {
+  const names = entries.length === 0 ? [] : ledger.till.in(BACK, BACK_LIMIT)
+  if (names.length >= BACK_LIMIT) return undefined
+  const numbers = new Map(entries.map((entry, n) => [hexOf(entry), n]))
+  const back = new Set<number>()
+  for (const name of names) {
+    const kind = KINDS[name[0] as keyof typeof KINDS]
+    const n = kind && numbers.get(hexOf(receiptEntry(cti, kind, name.slice(1))))
+    if (n !== undefined && isBackSince(ledger.till, name, exp)) back.add(n)
+  }
+  return back
+}
+
+/** True if a till reported after a receipt was signed that these goods came back. */
+export function isBackSince(till: TillReports, name: string, exp: number): boolean {
+  const tag = till.tag(name)
+  return tag !== undefined && BACK.has(tag.status) && tag.storedMs > (exp - RECEIPT_LIFE) * 1_000
 }
 
 function hexOf(bytes: Uint8Array): string {

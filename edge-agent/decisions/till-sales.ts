@@ -215,7 +215,7 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
-    for (const names of returned) this.#back.moveBack(names, 'returned', nowMs, seq)
+    this.#back.moveBack(returned, { status: 'returned', nowMs, seq })
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq, paidBy)
     till.saveSale({
@@ -357,8 +357,9 @@ export class TillSales {
       ...(reason !== undefined && { reason }),
     }
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
-    const items = this.#back.tagsOfSale(saleKey).flatMap((keys) => this.#back.moveBack(keys, 'cancelled', nowMs, seq))
-    this.#back.endReceipt(saleKey, 'cancelled', nowMs, seq)
+    const to = { status: 'cancelled', nowMs, seq } as const
+    const items = this.#back.moveBack(this.#back.tagsOfSale(saleKey), to)
+    this.#back.endReceipt(saleKey, to)
     const empty = {
       tillId: tillId ?? '',
       version: 1,
@@ -395,14 +396,18 @@ export class TillSales {
       )
     const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
     const status = request.resellable === true ? 'sellable' : 'returned'
-    const back = tags.flatMap((tag) => {
-      return 'keys' in tag
-        ? this.#back.moveBack(tag.keys, status, nowMs, seq)
-        : this.#back.moveBack(items.keysOf(tag.kind, tag.id), status, nowMs, seq, true)
-    })
+    const to = { status, nowMs, seq } as const
+    const back =
+      'keys' in tags
+        ? this.#back.moveBack(tags.keys, to)
+        : this.#back.moveBack(
+            tags.named.map(({ kind, id }) => items.keysOf(kind, id)),
+            to,
+            true,
+          )
     const isKnown = sale !== undefined || back.length > 0
     const answer = { returnId: request.returnId, waiting: !isKnown && !namesTags(request), items: back }
-    if (saleKey !== undefined) this.#back.countBack(saleKey, request, status, nowMs, seq)
+    if (saleKey !== undefined) this.#back.countBack(saleKey, request, to)
     ledger.till.saveReturn({
       returnKey,
       content,
@@ -427,7 +432,7 @@ export class TillSales {
   /** Applies returns that came before their sale. Which piece of a line came back, only its tag can tell: all alarm. */
   #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
     const { till } = this.#parts.ledger
-    const moves = new Map<string, { keys: string[]; status: ItemStatus }>()
+    const moved = new Set<string>()
     let ofSale: string[][] | undefined
     for (const { request } of till.waitingReturns(saleKey)) {
       const { lines, ...sent } = JSON.parse(request ?? '{}') as TillReturn
@@ -436,21 +441,22 @@ export class TillSales {
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
           : (ofSale ??= this.#back.tagsOfSale(saleKey))
-      const status = sent.resellable === true ? 'sellable' : 'returned'
-      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as TillReturn, status, nowMs, seq)
+      const to = { status: sent.resellable === true ? 'sellable' : 'returned', nowMs, seq } as const
       // Several returns may name a tag, or the whole sale. The first counts.
-      for (const keys of back) if (!moves.has(keys[0] ?? '')) moves.set(keys[0] ?? '', { keys, status })
+      const fresh = back.filter(([name = '']) => !moved.has(name))
+      for (const [name = ''] of fresh) moved.add(name)
+      this.#back.moveBack(fresh, to)
+      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as TillReturn, to)
     }
-    for (const { keys, status } of moves.values()) this.#back.moveBack(keys, status, nowMs, seq)
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
-  #returnedTags(request: TillReturn): (SaleTag | { keys: string[] })[] {
+  #returnedTags(request: TillReturn): { named: SaleTag[] } | { keys: string[][] } {
     const { saleId, purchaseId, receipt, code, lines } = request
     const named = [...tagsOf(request), ...(lines ?? []).flatMap(tagsOf)]
     const wrong = named.find(({ isValid }) => !isValid)
     if (wrong) throw new TillRefusal('invalid', `${wrong.id} is not valid as ${wrong.kind}`, `${wrong.kind}s`)
-    if (named.length > 0) return named
+    if (named.length > 0) return { named }
     if ((saleId ?? receipt ?? code) === undefined)
       throw purchaseId === undefined
         ? new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
@@ -464,7 +470,7 @@ export class TillSales {
         'has tagged goods: name those that came back in epcs, tagUids or tagIds',
         'lines',
       )
-    return all.map((keys) => ({ keys }))
+    return { keys: all }
   }
 }
 

@@ -95,6 +95,7 @@ export class TillReports {
   /** Numbers never fall, although other agents' reports replace numbered rows. */
   #highest = 0
   readonly #tagsIn
+  readonly #ofSale
   readonly #paidBy
   readonly #containEnd
   readonly #saveTag
@@ -159,6 +160,7 @@ export class TillReports {
         db.prepare<[number], { name: string }>(`SELECT name FROM till_tag WHERE status = '${status}' LIMIT ?`),
       ]),
     )
+    this.#ofSale = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ?`)
     this.#paidBy = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ? AND status = 'paid'`)
     this.#saveTag = db.prepare(
       `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale)
@@ -234,6 +236,11 @@ export class TillReports {
     const rank = nextRank(this.tag(name)?.rank)
     const change = this.#next()
     this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change, sale })
+  }
+
+  /** What is known of the tags of a sale, as long as no other sale sold them again. */
+  ofSale(saleKey: string): StoredTag[] {
+    return this.#ofSale.all(saleKey)
   }
 
   /** Names of the tags that are paid by this sale, wherever it was reported. */

@@ -156,6 +156,37 @@ it('opens nothing for goods that are recalled or on hold, also where only the co
   expect(await scan(later)).toMatchObject({ reason: 'recalled' })
 })
 
+it('covers no goods that came back by their tags, nor does a receipt that the cloud signed before', async () => {
+  pair()
+  const { storeId, products, devices } = store.shop
+  const epcs: string[] = []
+  for (let n = 0; n < 3; n++) epcs.push((await store.drive(store.shop.newItem(products[0]))).epc)
+  const [one = '', other = '', local = ''] = epcs
+  const line = (...named: string[]) => [
+    { ean: products[0].ean, quantity: named.length, priceUnit: 990, vat: 19, epcs: named },
+  ]
+  const bought = sale([], { lines: line(one, other) })
+  const { results } = await store.drive(store.shop.ok('recordSales', { storeId, sales: [bought] }))
+  await store.until('the items', () => store.agent.items.find('epc', other)?.status === 'paid')
+  await offline()
+  const text = code()
+  await post('/v1/sales', sale([text], { lines: line(local) }))
+  await post('/v1/returns', { returnId: 'local', epcs: [local], resellable: true })
+  expect(await scan(text)).toMatchObject({ reason: 'token_revoked' })
+  const show = (epc?: string) =>
+    store.authorize({
+      deviceId: epc === undefined ? devices.exit_gate : devices.self_checkout_detacher,
+      protectionAction: epc === undefined ? 'authorize_exit' : 'detach_hard_tag',
+      receipt: results[0].receiptToken,
+      ...(epc !== undefined && { epc }),
+    })
+  await post('/v1/returns', { returnId: 'one', epcs: [one], resellable: true })
+  expect((await show(one)).authorized).toBe(false)
+  expect(await show(other)).toMatchObject(OPEN)
+  await post('/v1/returns', { returnId: 'other', epcs: [other], resellable: true })
+  expect((await show()).authorized).toBe(false)
+})
+
 it('follows the rules for the tagged goods of its sale', async () => {
   pair()
   const { storeId, products } = store.shop

@@ -118,6 +118,21 @@ it('a void that is announced before its sale ends the sale when its notice comes
   await becomes(s.home, later, 'cancelled')
 })
 
+it('the code of a sale whose goods came back at another agent opens no barrier', async () => {
+  const [epc = ''] = await openTills(1)
+  const code = `C-${newSecret('pair', s.platform.random)}`
+  await post(s.home, 'sales', { ...sale(epc), receiptCodes: [code] })
+  await becomes(s.other, epc, 'paid')
+  await post(s.other, 'returns', { returnId: 'there', epcs: [epc] })
+  await becomes(s.home, epc, 'returned')
+  for (const node of [s.home, s.other]) {
+    const found = await node.agent.lanes.saleOfCode('gate', code, true)
+    const request = { deviceId: node.deviceId, action: 'authorize_exit' as const, identifiers: {} }
+    const presented = found.kind === 'sale' ? { sale: found.sale } : {}
+    expect(await node.agent.lanes.request({ ...request, ...presented })).toMatchObject({ authorized: false })
+  }
+})
+
 it('a sale that is repeated at another agent does not sell goods again that came back', async () => {
   const [epc = ''] = await openTills(1)
   const sold = sale(epc)
