@@ -365,7 +365,8 @@ export async function keepReturned(
   await moveBack(
     call,
     sold.filter((item) => !since.has(item.purchase_id ?? '')),
-    'returned',
+    // The agent has told the till so, and may have sold the goods again.
+    request.resellable === true ? 'sellable' : 'returned',
     { reason: `return ${request.returnId}, which is not booked`, reportedMs: recorded.storedMs },
   )
   notifyGates(call, store.store_id)

@@ -150,6 +150,17 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect((await exceptions('return_unclear')).some(({ detail }) => /nope|line/.test(detail))).toBe(true)
   })
 
+  it('that comes back under the number of another sale can be sold again', async () => {
+    const epc = await item()
+    const older = saleOf(await item())
+    await report(till, sold(older), sold(saleOf(epc)))
+    const named = { saleId: older.saleId, tillId: 'till-3', epcs: [epc] }
+    await report(till, { kind: 'sale_return', return: { returnId: 'other-number', ...named, resellable: true } })
+    expect(await statusOf(epc)).toBe('sellable')
+    await report(till, sold(saleOf(epc)))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
   it('comes back by its tag, also if the return arrives before the sale', async () => {
     const epc = await item()
     const sale = saleOf(epc)
