@@ -20,6 +20,7 @@ import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { readReceipt } from './decisions/by-receipt.ts'
+import { FairTurns } from './decisions/fair-turns.ts'
 import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
@@ -270,6 +271,7 @@ export class Agent {
       ...this.#base,
       link: this.link,
       home: this.home,
+      turns: new FairTurns(this.#base.platform),
       tokenVoider: this.#cloud.tokenVoider,
       canRelease: this.#devices.wiring.canRelease,
       execute: this.#devices.execute,

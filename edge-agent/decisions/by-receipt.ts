@@ -16,6 +16,7 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
+import type { FairTurns } from './fair-turns.ts'
 import { whatCameBack } from './goods-back.ts'
 import { isBackSince, itemsOfSale, unitsBack, whyGoodsStay } from './goods-of-sale.ts'
 import type { KnownSale } from './sale-codes.ts'
@@ -80,16 +81,12 @@ function judgeAlone(
   const { nowMs, trust: clockTrust } = clock.now()
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const stage = trust.stage()
-  const covered = opened.ok && rights !== null ? coveredUnits(opened.claims, request.identifiers) : undefined
-  // A barrier uses the receipt's own right, whatever left before. The units only tell which rules apply.
-  const isPass = usesPass(request)
   const operator = request.operatorId !== undefined
   // An operator approves a receipt at a gate once, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
-  const back = opened.ok ? backOf(parts, opened.claims, request.identifiers, covered) : new Set<number>()
-  if (!back) return NEEDS_STAFF
-  const isFree = (n: number) => !back.has(n) && ledger.claims.isFree(cti, rights ?? 'exit', n, nowMs, operator)
-  const free = covered && rights ? covered.filter(isFree) : []
+  const found = findRights(parts, request, opened, nowMs)
+  if (!found) return NEEDS_STAFF
+  const { covered, isPass, pass, isUsedPass, free } = found
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
     action: request.action,
     storeId: device.storeId,
@@ -102,14 +99,14 @@ function judgeAlone(
     hasOperator: operator,
     limit: opened.ok ? isolatedLimit(parts, home, opened.claims, cti) : undefined,
   }
-  const goods = opened.ok ? knownGoods(parts, opened.claims, request.identifiers) : UNKNOWN_GOODS
-  const pass = isPass && ledger.claims.isFree(cti, 'exit', PASS, nowMs, operator) ? [PASS] : []
-  const right = isPass && pass.length === 0 ? 'used' : 'free'
-  const units = free.map((n): DecisionFacts => ({
+  const goods = opened.ok && !isUsedPass ? knownGoods(parts, opened.claims, request.identifiers) : UNKNOWN_GOODS
+  const right = isUsedPass ? 'used' : 'free'
+  const factsOf = (n: number): DecisionFacts => ({
     ...facts,
     item: opened.ok ? unitFacts(opened.claims, n, goods, isPass, policy) : null,
     right,
-  }))
+  })
+  const units = opened.ok && !opened.claims.entries ? sharedFacts(free, goods.recalled, factsOf) : free.map(factsOf)
   const without = factsWithoutUnit(opened, covered, request.identifiers, goods, isPass, policy)
   // After its last goods have left, a receipt opens no barrier.
   const isUntagged = isPass && covered?.length === 0
@@ -147,6 +144,44 @@ function judgeAlone(
     ...unknown,
   }
   return { granted: true, grant }
+}
+
+/** Which rights of a receipt a request may use. Undefined: only staff can tell. */
+function findRights(
+  parts: ReceiptParts,
+  request: AuthorizeRequest,
+  opened: JudgedReceipt,
+  nowMs: number,
+): { covered: number[] | undefined; isPass: boolean; pass: number[]; isUsedPass: boolean; free: number[] } | undefined {
+  const { claims } = parts.ledger
+  const rights = rightClassOf(request.action)
+  const operator = request.operatorId !== undefined
+  const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
+  const covered = opened.ok && rights !== null ? coveredUnits(opened.claims, request.identifiers) : undefined
+  // A barrier uses the receipt's own right, whatever left before. The units only tell which rules apply.
+  const isPass = usesPass(request)
+  const pass = isPass && claims.isFree(cti, 'exit', PASS, nowMs, operator) ? [PASS] : []
+  // A used pass needs no look at the goods.
+  const isUsedPass = isPass && pass.length === 0
+  if (!opened.ok || !covered || !rights || isUsedPass) return { covered, isPass, pass, isUsedPass, free: [] }
+  const back = backOf(parts, opened.claims, request.identifiers, covered)
+  if (!back) return undefined
+  const free = claims.freeOf(cti, rights, covered, nowMs, operator).filter((n) => !back.has(n))
+  return { covered, isPass, pass, isUsedPass, free }
+}
+
+/** Facts of the units of a receipt that does not tell them apart: thousands of units are judged once. */
+function sharedFacts(
+  units: readonly number[],
+  recalled: ReadonlySet<number>,
+  factsOf: (n: number) => DecisionFacts,
+): DecisionFacts[] {
+  const known = new Map<boolean, DecisionFacts>()
+  return units.map((n) => {
+    const facts = known.get(recalled.has(n)) ?? factsOf(n)
+    known.set(recalled.has(n), facts)
+    return facts
+  })
 }
 
 /** The units of a receipt whose goods came back since: all that cover a named tag which did. Undefined: it is unclear. */
@@ -322,6 +357,7 @@ function factsWithoutUnit(
 
 export interface ReceiptJudgeParts extends ReceiptParts {
   agentId: string
+  turns: Pick<FairTurns, 'next'>
   /** The receipt home, if it is another agent. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'request'>
 }
@@ -339,15 +375,18 @@ export async function judgeByReceipt(
   context: RequestContext,
   presented: string | KnownSale,
 ): Promise<Verdict> {
-  const { home, trust, clock } = parts
+  const { home, trust, clock, turns } = parts
   const { storeId } = context.device
   const receipt =
     typeof presented === 'string'
       ? readReceipt(trust, presented, storeId, validationTime(clock))
       : { ok: true as const, claims: claimsOfSale(presented, storeId) }
-  const stay = typeof presented === 'string' ? undefined : whyGoodsStay(parts, presented)
-  if (stay) return { granted: false, reason: stay }
   const cti = receipt.ok ? Buffer.from(receipt.claims.cti).toString('hex') : ''
+  await turns.next(context.device.deviceId)
+  const { nowMs } = clock.now()
+  const isUsed = usesPass(context.request) && !parts.ledger.claims.isFree(cti, 'exit', PASS, nowMs, true)
+  const stay = typeof presented === 'string' || isUsed ? undefined : whyGoodsStay(parts, presented)
+  if (stay) return { granted: false, reason: stay }
   const back = whatCameBack(parts.ledger.till, cti)
   if (back === 'all') return { granted: false, reason: 'token_revoked' }
   if (back === 'tagged' && context.request.operatorId === undefined) return NEEDS_STAFF
@@ -361,7 +400,10 @@ export async function judgeByReceipt(
   const verdict = judgeAlone(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt, soldItems)
   if (!verdict.granted || verdict.grant === null) return verdict
   const answer = await home.request(homeRequestOf(context, verdict.grant))
-  if ('unreachable' in answer) return withHomeRequest(alone(), answer.redemptionId)
+  if ('unreachable' in answer) {
+    await turns.next(context.device.deviceId)
+    return withHomeRequest(alone(), answer.redemptionId)
+  }
   if ('refused' in answer) return denial(answer.refused, verdict.grant)
   if (answer.reason) return denial(answer.reason, verdict.grant)
   const { redemptionId, ordinals, remaining } = answer

@@ -112,11 +112,12 @@ export class GoodsBack {
     const { ledger, items } = this.#parts
     const names = JSON.parse(ledger.till.sale(saleKey)?.tags ?? '[]') as string[][]
     const pieces = names.filter(([name]) => name !== undefined && ledger.till.tag(name) === undefined)
+    const pieceOf = new Map(names.flatMap((piece) => piece.map((name) => [name, piece] as const)))
     // Other agents announce the tags of their sales.
     const seen = new Set<string>()
     for (const name of ledger.till.paidBy(saleKey)) {
       if (seen.has(name)) continue
-      const piece = names.find((each) => each.includes(name)) ?? items.keysOfKey(name)
+      const piece = pieceOf.get(name) ?? items.keysOfKey(name)
       for (const each of piece) seen.add(each)
       pieces.push(piece)
     }

@@ -39,8 +39,12 @@ export function unusedRights(
   return {
     claims,
     policy: trust.policy?.policy,
-    unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) =>
-      ledger.claims.isFree(cti, rightClass, n, nowMs, false),
+    unused: ledger.claims.freeOf(
+      cti,
+      rightClass,
+      Array.from({ length: claims.units }, (_, n) => n),
+      nowMs,
+      false,
     ),
   }
 }

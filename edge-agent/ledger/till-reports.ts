@@ -64,6 +64,9 @@ interface StoredTag extends TagNotice {
 
 const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change, sale'
 
+/** Most names of the tags of a sale: 2,000 tags, by three kinds. A lying agent may announce more. */
+export const SALE_NAMES_LIMIT = 6_000
+
 const nextRank = (rank = 0) => Math.min(RANK_LIMIT, rank + 1)
 
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
@@ -96,7 +99,6 @@ export class TillReports {
   #highest = 0
   readonly #tagsIn
   readonly #ofSale
-  readonly #paidBy
   readonly #containEnd
   readonly #saveTag
   readonly #codes
@@ -150,18 +152,20 @@ export class TillReports {
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
     )
-    // Literals, because SQLite would not use the partial index with parameters.
     this.#containEnd = db.prepare(
-      'UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE sale = @saleKey AND status = @status AND sender = @sender AND ver IS NULL',
+      `UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name IN (SELECT name FROM till_tag
+         WHERE sale = @saleKey AND status = @status AND sender = @sender AND ver IS NULL LIMIT ${SALE_NAMES_LIMIT})`,
     )
+    // Literals, because SQLite would not use the partial index with parameters.
     this.#tagsIn = new Map(
       CAME_BACK.map((status) => [
         status,
         db.prepare<[number], { name: string }>(`SELECT name FROM till_tag WHERE status = '${status}' LIMIT ?`),
       ]),
     )
-    this.#ofSale = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ?`)
-    this.#paidBy = db.prepare<[string], StoredTag>(`SELECT ${TAG} FROM till_tag WHERE sale = ? AND status = 'paid'`)
+    this.#ofSale = db.prepare<[string], StoredTag>(
+      `SELECT ${TAG} FROM till_tag WHERE sale = ? LIMIT ${SALE_NAMES_LIMIT}`,
+    )
     this.#saveTag = db.prepare(
       `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale)
        VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change, @sale)
@@ -243,26 +247,32 @@ export class TillReports {
     return this.#ofSale.all(saleKey)
   }
 
+  #paidRows(saleKey: string): StoredTag[] {
+    return this.#ofSale.all(saleKey).filter(({ status }) => status === 'paid')
+  }
+
   /** Names of the tags that are paid by this sale, wherever it was reported. */
   paidBy(saleKey: string): string[] {
-    return this.#paidBy.all(saleKey).map(({ name }) => name)
+    return this.#paidRows(saleKey).map(({ name }) => name)
   }
 
   /**
    * The tags of a sale that an agent reported as void, or as returned whole, get its status, in whatever order the
-   * reports of the two agents come.
+   * reports of the two agents come. Returns how many.
    */
-  endSale(saleKey: string, isTrusted: (sender: string) => boolean): void {
+  endSale(saleKey: string, isTrusted: (sender: string) => boolean): number {
     const end = this.tag(`R${saleKey}`)
-    if (!end || (end.sender !== '' && !isTrusted(end.sender))) return
+    if (!end || (end.sender !== '' && !isTrusted(end.sender))) return 0
     const { status, sender, storedMs, seq, epoch, ver } = end
-    for (const { name, rank } of this.#paidBy.all(saleKey)) {
+    const paid = this.#paidRows(saleKey)
+    for (const { name, rank } of paid) {
       const change = sender === '' ? this.#next() : 0
       const ended = { name, status, rank: nextRank(rank), sender, storedMs, seq, epoch, ver, change, sale: saleKey }
       this.#saveTag.run(ended)
     }
     // Where the items contain the end of the sale, they contain that of its tags.
-    if (ver !== null) this.#containEnd.run({ saleKey, status, sender, epoch, ver })
+    const contained = ver === null ? 0 : this.#containEnd.run({ saleKey, status, sender, epoch, ver }).changes
+    return paid.length + contained
   }
 
   /**

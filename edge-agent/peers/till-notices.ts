@@ -6,6 +6,7 @@ import { TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { SALE_NAMES_LIMIT } from '../ledger/till-reports.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
@@ -109,21 +110,24 @@ export class TillNotices {
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
     const retryAfterSeconds = this.#take(iss, tags.length + codes.length)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
+    let ended = 0
     await ledger.commits.durably(() => {
       for (const tag of tags) {
+        // The sender repeats the notice, and the rest follows.
+        if (ended >= SALE_NAMES_LIMIT) return
         if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
         const isEnd = tag.name.startsWith('R')
         const sale = isEnd ? tag.name.slice(1) : tag.sale
         if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
         // The void may have come to an agent that does not have the sale, or before this notice of it.
-        if (sale !== null) ledger.till.endSale(sale, isTrusted)
+        if (sale !== null) ended += ledger.till.endSale(sale, isTrusted)
       }
       // No receipt is valid longer than a day.
       const latestS = Math.floor(nowMs / 1_000) + RECEIPT_LIFE + CLOCKS_DIFFER_S
       for (const code of codes) ledger.till.receiveCode({ ...code, exp: Math.min(code.exp, latestS) }, iss)
     })
     onChanged()
-    return { kind: 'taken' }
+    return ended >= SALE_NAMES_LIMIT ? { kind: 'too_many', retryAfterSeconds: 1 } : { kind: 'taken' }
   }
 
   stop(): void {

@@ -226,6 +226,10 @@ export async function deleteOpenReservations(db: Db, itemIds: readonly string[])
 /** A lot, expiry and serial that may not be sold; null matches every value. */
 type Stopped = Pick<ProtectedItemRow, 'lot' | 'expiry' | 'serial'>
 
+/** Items that one page reads, and maximum pages: among older ones that a recall stops, the others are not found. */
+const ITEMS_PAGE = 500
+const ITEM_PAGES = 20
+
 /** Sellable items of a product in a store that have not expired and are not `stopped`, the oldest first. */
 export async function sellableItems(
   db: Db,
@@ -233,28 +237,36 @@ export async function sellableItems(
   productId: string,
   { today, stopped, limit }: { today: string; stopped: readonly Stopped[]; limit: number },
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('protected_item')
-    .select('item_id')
-    .where('store_id', '=', storeId)
-    .where('product_id', '=', productId)
-    .where('item_status', '=', 'sellable')
-    .where((eb) => eb.or([eb('expiry', 'is', null), eb('expiry', '>=', today)]))
-    .where((eb) =>
-      eb.and(
-        stopped.map((unit) =>
-          eb.or(
-            (['lot', 'expiry', 'serial'] as const).flatMap((field) =>
-              unit[field] === null ? [] : [eb(field, 'is', null), eb(field, '<>', unit[field])],
-            ),
-          ),
-        ),
-      ),
+  const isStopped = stoppedBy(stopped)
+  const found: string[] = []
+  let after = ''
+  for (let page = 0; page < ITEM_PAGES && found.length < limit; page++) {
+    const rows = await db
+      .selectFrom('protected_item')
+      .select(['item_id', 'lot', 'expiry', 'serial'])
+      .where('store_id', '=', storeId)
+      .where('product_id', '=', productId)
+      .where('item_status', '=', 'sellable')
+      .where('item_id', '>', after)
+      .orderBy('item_id')
+      .limit(ITEMS_PAGE)
+      .execute()
+    const fresh = rows.filter((row) => (row.expiry === null || row.expiry >= today) && !isStopped(row))
+    found.push(...fresh.map((row) => row.item_id).slice(0, limit - found.length))
+    after = rows.at(-1)?.item_id ?? ''
+    if (rows.length < ITEMS_PAGE) break
+  }
+  return found
+}
+
+/** Tells whether a unit has the lot, expiry and serial of one of these; null in one of these fits any unit. */
+function stoppedBy(stopped: readonly Stopped[]): (unit: Stopped) => boolean {
+  const keyOf = ({ lot, expiry, serial }: Stopped) => JSON.stringify([lot, expiry, serial])
+  const known = new Set(stopped.map(keyOf))
+  return ({ lot, expiry, serial }) =>
+    [lot, null].some((l) =>
+      [expiry, null].some((e) => [serial, null].some((s) => known.has(keyOf({ lot: l, expiry: e, serial: s })))),
     )
-    .orderBy('item_id')
-    .limit(limit)
-    .execute()
-  return rows.map((row) => row.item_id)
 }
 
 /**

@@ -28,11 +28,15 @@ interface FreeRight {
   attempt: number
 }
 
+/** The rights of one class of a receipt. */
+type ReceiptRights = Omit<ReceiptRight, 'ordinal'>
+
 /** Decides which rights may be claimed now. */
 class FreeRights {
   readonly #redeemed: RedeemedRights
   readonly #unresolved: UnresolvedRedemptions
   readonly #latest
+  readonly #named
 
   constructor(db: Connection, redeemed: RedeemedRights, unresolved: UnresolvedRedemptions) {
     this.#redeemed = redeemed
@@ -40,6 +44,15 @@ class FreeRights {
     this.#latest = db.prepare<[string, string, number], ClaimRow>(
       'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
     )
+    this.#named = db.prepare<[ReceiptRights], { ordinal: number }>(
+      `SELECT ordinal FROM claim WHERE nonce = @cti AND right_class = @rightClass
+       UNION SELECT ordinal FROM used_right WHERE cti = @cti AND right_class = @rightClass`,
+    )
+  }
+
+  /** Rights of a receipt of which the ledger knows a claim or use: all others are free. */
+  namedOf(cti: string, rightClass: RightClass): ReadonlySet<number> {
+    return new Set(this.#named.all({ cti, rightClass }).map(({ ordinal }) => ordinal))
   }
 
   /** Returns the last claim of a token's step or a receipt's right. */
@@ -253,6 +266,12 @@ export class Claims {
   ): boolean {
     const right = { cti, rightClass, ordinal }
     return !this.#redeemed.isRedeemedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, isIgnored)
+  }
+
+  /** Those of `ordinals` that are free (`isFree`). A receipt may have thousands of units. */
+  freeOf(cti: string, rightClass: RightClass, ordinals: readonly number[], nowMs: number, operator: boolean): number[] {
+    const named = this.#free.namedOf(cti, rightClass)
+    return ordinals.filter((n) => !named.has(n) || this.isFree(cti, rightClass, n, nowMs, operator))
   }
 
   /** True if no redemption in this ledger blocks the right for staff. Ignores uses that the cloud reported. */

@@ -95,7 +95,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/protection/items/move-by-staff.js',
-        "await returnUnits(call, purchase, units, newId('ret', services.platform));",
+        "await returnUnits(call, purchase, rows, newId('ret', services.platform));",
         '',
       ),
     ],

@@ -1,6 +1,7 @@
 import { change, type Mutant } from './mutant.ts'
 
 const SALES = 'edge-agent/decisions/till-sales.js'
+const BACK = 'edge-agent/decisions/goods-back.js'
 const REPORTS = 'edge-agent/ledger/till-reports.js'
 const NOTICES = 'edge-agent/peers/till-notices.js'
 const ROUTES = 'edge-agent/http/routes/sale-routes.js'
@@ -146,7 +147,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     what: 'A void at an agent that did not take the sale leaves its tags silent.',
     changes: [
       change(
-        SALES,
+        BACK,
         'of ledger.till.paidBy(saleKey)',
         "of ledger.till.paidBy(saleKey).filter((name) => ledger.till.tag(name)?.sender === '')",
       ),
@@ -206,7 +207,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'resold-goods-voided',
     what: 'A void ends the sale of goods that came back and were sold again.',
-    changes: [change(SALES, '[sale?.seq, undefined].includes(till.tag(name)?.seq)', 'till !== undefined')],
+    changes: [change(BACK, 'ledger.till.tag(name) === undefined', "name !== ''")],
     faults: ['tills', 'partition'],
   },
   {

@@ -6,7 +6,7 @@ export const PROTECTION: readonly string[] = [
     category text, price_cent bigint, lot text, expiry text, serial text, item_status text NOT NULL, purchase_id text, line_id text, unit_no bigint,
     rev bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL, item_seq bigint NOT NULL DEFAULT 0,
     UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id_folded))`,
-  `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
+  `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id, item_status, item_id)`,
   `CREATE INDEX protected_item_by_ean ON protected_item (tenant, ean, item_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
   // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
