@@ -77,9 +77,14 @@ const LINES_AT_ONCE = 2_000
 
 /** Lines, by the column that names their purchase or order. */
 const PARENTS = { purchase_line: 'purchase_id', pickup_order_line: 'order_id' } as const
+/** What an answer names with the lines: it counts, too. */
+const BESIDE = { purchase_line: 'refund', pickup_order_line: 'pickup_order_item' } as const
 type Lines = keyof typeof PARENTS
 
-/** The first of these purchases or orders that have at most `LINES_AT_ONCE` lines together; at least one. */
+/**
+ * The first of these purchases or orders that have at most `LINES_AT_ONCE` lines, refunds and reserved tags together; at
+ * least one.
+ */
 export async function withinLines<L extends Lines, P extends Readonly<Record<(typeof PARENTS)[L], string>>>(
   db: Db,
   table: L,
@@ -88,13 +93,16 @@ export async function withinLines<L extends Lines, P extends Readonly<Record<(ty
   if (parents.length === 0) return []
   const idOf = (parent: P) => parent[PARENTS[table]]
   const column = sql.ref<string>(PARENTS[table])
-  const counted = await db
-    .selectFrom(table as Lines)
-    .select([column.as('id'), sql<number>`count(*)`.as('count')])
-    .where(column, 'in', parents.map(idOf))
-    .groupBy(column)
-    .execute()
-  const counts = new Map(counted.map(({ id, count }) => [id, Number(count)]))
+  const counts = new Map<string, number>()
+  for (const each of [table, BESIDE[table]]) {
+    const counted = await db
+      .selectFrom(each as Lines)
+      .select([column.as('id'), sql<number>`count(*)`.as('count')])
+      .where(column, 'in', parents.map(idOf))
+      .groupBy(column)
+      .execute()
+    for (const { id, count } of counted) counts.set(id, (counts.get(id) ?? 0) + Number(count))
+  }
   let lines = 0
   const over = parents.findIndex((parent, index) => {
     lines += counts.get(idOf(parent)) ?? 0

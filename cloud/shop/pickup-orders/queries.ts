@@ -226,9 +226,9 @@ export async function deleteOpenReservations(db: Db, itemIds: readonly string[])
 /** A lot, expiry and serial that may not be sold; null matches every value. */
 type Stopped = Pick<ProtectedItemRow, 'lot' | 'expiry' | 'serial'>
 
-/** Items that one page reads, and maximum pages: among older ones that a recall stops, the others are not found. */
+/** Items that one query reads, and all of them: if recalls stop so many older ones, the others are not found. */
 const ITEMS_PAGE = 500
-const ITEM_PAGES = 20
+const ITEMS_LIMIT = 10_000
 
 /** Sellable items of a product in a store that have not expired and are not `stopped`, the oldest first. */
 export async function sellableItems(
@@ -240,7 +240,7 @@ export async function sellableItems(
   const isStopped = stoppedBy(stopped)
   const found: string[] = []
   let after = ''
-  for (let page = 0; page < ITEM_PAGES && found.length < limit; page++) {
+  for (let read = 0; read < ITEMS_LIMIT && found.length < limit; read += ITEMS_PAGE) {
     const rows = await db
       .selectFrom('protected_item')
       .select(['item_id', 'lot', 'expiry', 'serial'])

@@ -8,7 +8,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
-import { openShop, type Shop } from '../../../support/shop.ts'
+import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
@@ -275,6 +275,28 @@ inFullSizeOnEveryDatabase('click and collect', (kind) => {
     expect(
       (await shop.call('fetchClickCollectOrders', { storeId: shop.otherStoreId, offset: 1, cursor: late })).status,
     ).toBe(400)
+  })
+
+  it('lists orders of thousands of tagged pieces in short pages', async () => {
+    const { productId, ean } = shop.products[4]
+    for (let n = 0; n < 5; n++)
+      await shop.ok('registerProtectedItems', {
+        storeId: shop.storeId,
+        items: Array.from({ length: 500 }, () => ({ ean, epc: newEpc() })),
+      })
+    const items = [{ productId, quantity: 1_000 }]
+    const userId = 'shopper-large'
+    for (let n = 0; n < 3; n++) await ordered({ userId, items })
+    let cursor: string | undefined
+    let large = 0
+    do {
+      const page: Json = await shop.ok('fetchClickCollectOrders', { storeId: shop.storeId, limit: 100, cursor })
+      const pieces = page.orders.map((order: Json) => order.items.reduce((sum: number, i: Json) => sum + i.quantity, 0))
+      expect(pieces.filter((count: number) => count === 1_000).length).toBeLessThan(3)
+      large += pieces.filter((count: number) => count === 1_000).length
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(large).toBe(3)
   })
 
   it('stores only a hash of the code, and returns the same code for a repeated request', async () => {
