@@ -48,8 +48,8 @@ export function connectionOf(c: Context): { destroy(): void } | undefined {
 export interface Access {
   /** Undefined for a caller that is not paired. */
   callerOf(c: Context): PairedCaller | undefined
-  /** True if this caller may send this request to `/v1`. */
-  mayCall(c: Context): boolean
+  /** Whether this caller may send this request to `/v1`. A program with the rights of a till only reports. */
+  mayCall(c: Context): 'yes' | 'unpaired' | 'right_missing'
   /** Uses up a one-time link and pairs the browser. False if the code is unknown, used or expired. */
   redeemLink(c: Context, code: string): Promise<boolean>
   /** Renews the cookie of a paired browser once a day. */
@@ -112,8 +112,12 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
     callerOf,
     mayCall(c) {
       const operation = operations.find(({ method, path }) => method === c.req.method && path === c.req.path)
-      if (operation?.needsCredential === false || callerOf(c) !== undefined) return true
-      return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
+      if (operation?.needsCredential === false) return 'yes'
+      const caller = callerOf(c)
+      const isTill = caller?.rights !== undefined && caller.rights.length > 0
+      if (caller && (!isTill || operation?.isForTills === true)) return 'yes'
+      if (operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)) return 'yes'
+      return isTill ? 'right_missing' : 'unpaired'
     },
     async redeemLink(c, code) {
       // If the browser is already paired, the link is not used up. The user may have opened the link twice, or the

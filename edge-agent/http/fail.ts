@@ -74,6 +74,12 @@ export function failUnpaired(c: Context): Response {
   return fail(c, 401, 'unauthenticated', 'this request needs a credential of the agent, or a paired browser')
 }
 
+/** Makes the 403 answer for a program that may only report what a till does. */
+export function failRights(c: Context): Response {
+  const text = 'this program may only report what a till does: pair another one without --may for this request'
+  return fail(c, 403, 'right_missing', text)
+}
+
 /** Makes the 403 answer for a host name that `hosts` of the configuration lacks. */
 export function refuseHost(c: Context): Response {
   const host = (c.req.header('host') ?? '').slice(0, 100)

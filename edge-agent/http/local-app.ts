@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import type { PushPort } from '../../device-drivers/transports/memory.ts'
 import { rateLimitedLog } from '../../policy/rate-limited-log.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/file/commit.ts'
@@ -7,7 +7,7 @@ import { pageRoutes } from '../pages/pages.tsx'
 import { errorPages } from '../pages/page-renderer.tsx'
 import type { Agent } from '../runtime.ts'
 import { openAccess, type Access, isLoopback } from './access.ts'
-import { fail, failUnpaired, refuseAddress, refuseHost, reply } from './fail.ts'
+import { fail, failRights, failUnpaired, refuseAddress, refuseHost, reply } from './fail.ts'
 import { isShortBody, readBody } from './read-request.ts'
 import { PairRequest } from './request-schemas.ts'
 import { alarmRoutes, decisionRoutes } from './routes/decision-routes.ts'
@@ -44,13 +44,21 @@ export function localApp(
   const access = openAccess({ agent, log, credential })
   const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), agent.platform)
 
+  /** Answers a caller that may not send this request. */
+  const refuse = (c: Context): Response | undefined => {
+    const may = access.mayCall(c)
+    if (may === 'yes') return undefined
+    return may === 'unpaired' ? failUnpaired(c) : failRights(c)
+  }
+
   app.use('*', errorPages(agent))
   allowOwnNames(app, hosts)
   app.use('/v1/*', async (c, next) => {
-    if (!access.mayCall(c)) return failUnpaired(c)
+    const refused = refuse(c)
+    if (refused) return refused
     // A pairing may end while the body is on its way. Hono keeps the text for the handler.
     if (isShortBody(c)) await c.req.text().catch(() => '')
-    return access.mayCall(c) ? next() : failUnpaired(c)
+    return refuse(c) ?? next()
   })
   answerErrors(app, log)
 

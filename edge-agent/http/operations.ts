@@ -109,6 +109,8 @@ export interface AgentOperation {
   readonly needsCredential: boolean
   /** True if programs on the agent's machine need no credential when the configuration sets `requirePairing: false`. */
   readonly openOnMachine?: boolean
+  /** True if a program that is paired with the rights of a till (`--may`) may use it. It may use no other. */
+  readonly isForTills?: boolean
   /** True if the operation uses the operator's session in `X-Untag-Operator`. */
   readonly takesSession?: boolean
   readonly request?: z.ZodType
@@ -163,6 +165,7 @@ export const AGENT_OPERATIONS = {
   recordSale: {
     method: 'POST',
     path: '/v1/sales',
+    isForTills: true,
     callers: 'programs',
     summary: 'Records a sale of a till, also without network: its tags are silent at once.',
     description:
@@ -192,6 +195,7 @@ export const AGENT_OPERATIONS = {
   voidSale: {
     method: 'POST',
     path: '/v1/sales/void',
+    isForTills: true,
     callers: 'programs',
     summary: 'Voids a sale of a till: its tags alarm again.',
     description:
@@ -212,6 +216,7 @@ export const AGENT_OPERATIONS = {
   recordReturn: {
     method: 'POST',
     path: '/v1/returns',
+    isForTills: true,
     callers: 'programs',
     summary: 'Records goods that came back to a till: their tags alarm again.',
     description: 'The program needs the right `returns`. Tagged goods of a line must be named by their tags.',
@@ -291,6 +296,7 @@ export const AGENT_OPERATIONS = {
   status: {
     method: 'GET',
     path: '/v1/status',
+    isForTills: true,
     callers: 'programs',
     summary: 'Describes the agent and its devices.',
     needsCredential: true,
@@ -417,7 +423,12 @@ export type AgentRequest<N extends AgentOperationName> = AgentOperations[N] exte
     : undefined
 
 /** Error codes that an answer of the operation can have. */
-export function errorsOf({ needsCredential, request, errors }: AgentOperation): ReadonlySet<AgentErrorCode> {
+export function errorsOf({
+  needsCredential,
+  isForTills,
+  request,
+  errors,
+}: AgentOperation): ReadonlySet<AgentErrorCode> {
   return new Set<AgentErrorCode>([
     'host_not_allowed',
     'origin_not_allowed',
@@ -425,6 +436,7 @@ export function errorsOf({ needsCredential, request, errors }: AgentOperation): 
     // Answer while the agent starts.
     'unavailable',
     ...(needsCredential ? (['unauthenticated'] as const) : []),
+    ...(needsCredential && isForTills !== true ? (['right_missing'] as const) : []),
     ...(request ? (['invalid-argument', 'unsupported-media-type', 'payload-too-large'] as const) : []),
     ...errors,
   ])

@@ -73,7 +73,7 @@ document.addEventListener('htmx:beforeRequest', (event) => {
 })
 document.addEventListener('htmx:afterRequest', (event) => {
   const { xhr } = (event as CustomEvent<{ xhr: XMLHttpRequest }>).detail
-  if (xhr.getResponseHeader('HX-Refresh') !== 'true') sessionStorage.removeItem(TYPED)
+  if (xhr.getResponseHeader('HX-Redirect') === null) sessionStorage.removeItem(TYPED)
 })
 
 function restoreTyped(): void {

@@ -16,9 +16,15 @@ type Disposition = NonNullable<Alarm['disposition']>
 const OWN_IMAGE = /\/images\/[\w-]{43}\.(?:jpg|png|webp)$/
 
 /** What the alarm is about, in a few words. */
-export function whatOf(at: PageContext, { product, reason }: Pick<Alarm, 'product' | 'reason'>): string {
+export function whatOf(
+  at: PageContext,
+  { product, goods, reason }: Pick<Alarm, 'product' | 'goods' | 'reason'>,
+): string {
   const t = at.texts.alarms
-  return product?.name ?? (reason === 'gate_bulk_alarm' ? t.manyItems : t.unknownTag)
+  const known = [goods?.brand, goods?.category].filter((part) => part !== undefined && part !== '').join(' ')
+  return (
+    product?.name ?? (known !== '' ? known : undefined) ?? (reason === 'gate_bulk_alarm' ? t.manyItems : t.unknownTag)
+  )
 }
 
 /** Name of the gate. */
@@ -33,7 +39,8 @@ export function alarmHref(eventId: string): string {
 
 /** An alarm that is not disposed of, with everything that a person at the door does about it. */
 export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
-  const { eventId, state, product, occurredAt, handledByName } = alarm
+  const { eventId, state, product, goods, occurredAt, handledByName } = alarm
+  const price = product?.price ?? goods?.price
   const t = at.texts.alarms
   const ms = Date.parse(occurredAt)
   const tag = alarm.epc ?? alarm.tagUid ?? alarm.tagId
@@ -46,7 +53,7 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
             <a href={alarmHref(eventId)}>{whatOf(at, alarm)}</a>
           </h3>
           <p class="number">
-            {product === undefined ? null : <strong>{at.formats.money(product.price)}</strong>}
+            {price === undefined ? null : <strong>{at.formats.money(price)}</strong>}
             {product?.brand === undefined ? null : ` · ${product.brand}`}
           </p>
           <p>

@@ -252,10 +252,12 @@ class Console {
     }
   }
 
-  /** The sign-in page. htmx loads the whole page again, because only whole pages contain the sign-in page. */
+  /** The sign-in page. htmx loads it as a whole page, which says that the session has ended. */
   #signedOut(c: Context): Promise<Response> | Response {
     if (c.req.header('hx-request') !== 'true') return this.#parts.access.signInPage(c)
-    return c.body(null, 200, { ...CONSOLE_HEADERS, 'hx-refresh': 'true' })
+    const { pathname, search } = new URL(c.req.header('hx-current-url') ?? c.req.url, 'http://console')
+    const to = encodeURIComponent(`${pathname}${search}`)
+    return c.body(null, 200, { ...CONSOLE_HEADERS, 'hx-redirect': `/console/sign-in?to=${to}&ended` })
   }
 
   /** Answers a POST: calls the operation of the action, then redirects. A rejected form is shown again. */

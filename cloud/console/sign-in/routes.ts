@@ -158,9 +158,10 @@ export class SignInPages {
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
     const view = this.#viewOf(c, form)
     const provider = this.#services.identityProvider?.name
-    // At a page, a browser with a cookie was signed in before.
+    // At a page, a browser with a cookie was signed in before. A cookie that has expired is gone.
     const hadSession = sessionTokenOf(c, this.#services.config) !== undefined
-    const isEnded = form === NO_FORM && url.pathname !== '/console/sign-in' && hadSession
+    const isPage = url.pathname !== '/console/sign-in'
+    const isEnded = form === NO_FORM && (isPage ? hadSession : url.searchParams.has('ended'))
     const parts = { view, to: ownAddress(to ?? here), provider, again, site: this.#site, accounts, isEnded }
     return this.#show(c, SignInPage(parts), status)
   }

@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { AlarmStateReport } from '../../../policy/documents/agent-messages.ts'
-import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import {
+  ALARM_DISPOSITIONS,
+  ITEM_STATUSES,
+  type AlarmDisposition,
+  type ItemStatus,
+} from '../../../policy/vocabulary.ts'
 import { openCallsOf } from '../../shop/assistance/queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -36,6 +41,7 @@ const RECEIPT_BEFORE_MS = 60 * 60_000
 const RECEIPT_AFTER_MS = 10 * 60_000
 /** Maximum purchases among which the receipt of an alarm is searched by product: the latest ones. */
 const RECEIPTS_LIMIT = 1_000
+const CAME_BACK: ReadonlySet<string> = new Set<ItemStatus>(['returned', 'cancelled'])
 
 /** Product of an alarm as guards see it. */
 interface AlarmProduct {
@@ -101,9 +107,11 @@ interface FittingReceipt {
 export async function receiptOfAlarm(
   db: Db,
   storeId: string,
-  alarm: { occurredMs: number; itemId: string | undefined; product: AlarmProduct | undefined },
+  alarm: { occurredMs: number; item: ProtectedItemRow | undefined; product: AlarmProduct | undefined },
 ): Promise<FittingReceipt | undefined> {
-  const { occurredMs, itemId, product } = alarm
+  const { occurredMs, item, product } = alarm
+  // Goods that came back are not paid any more.
+  if (item && CAME_BACK.has(item.item_status)) return undefined
   const recent = db
     .selectFrom('purchase')
     .select(['purchase_id', 'completed_ms', 'tenant'])
@@ -113,13 +121,14 @@ export async function receiptOfAlarm(
     .where('status', 'in', ['SUCCESS', 'UNLOADED'])
     .orderBy('completed_ms', 'desc')
   const ofItem =
-    itemId === undefined
+    !item || item.purchase_id === null
       ? undefined
       : await db
           .selectFrom('purchase_unit as u')
           .innerJoin('purchase as p', 'p.purchase_id', 'u.purchase_id')
           .select(['p.purchase_id', 'p.completed_ms'])
-          .where('u.item_id', '=', itemId)
+          .where('u.item_id', '=', item.item_id)
+          .where('u.purchase_id', '=', item.purchase_id)
           .where('u.taken_back', 'is', null)
           .where('p.store_id', '=', storeId)
           .where('p.completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
@@ -144,7 +153,19 @@ export async function receiptOfAlarm(
                 .whereRef('l.purchase_id', '=', 'p.purchase_id')
                 .where('l.ean', '=', product.ean)
                 .where('u.item_id', 'is', null)
-                .where('u.taken_back', 'is', null),
+                .where('u.taken_back', 'is', null)
+                .where((eb) =>
+                  eb.not(
+                    eb.exists(
+                      eb
+                        .selectFrom('unit_right as r')
+                        .select('r.line_id')
+                        .whereRef('r.line_id', '=', 'u.line_id')
+                        .whereRef('r.unit_no', '=', 'u.unit_no')
+                        .where('r.returned_by', 'is not', null),
+                    ),
+                  ),
+                ),
             ),
           )
           .orderBy('p.completed_ms', 'desc')
@@ -223,11 +244,15 @@ const Alarm = z.strictObject({
     })
     .optional()
     .describe('Product of the item; of an unregistered tag, the product of the GTIN in its EPC.'),
+  goods: z
+    .strictObject({ brand: z.string().optional(), category: z.string().optional(), price: z.number().optional() })
+    .optional()
+    .describe('What is registered of an item that names no product.'),
   receipt: z
     .strictObject({ match: z.enum(['item', 'product']), purchaseId: z.string(), paidAt: z.string() })
     .optional()
     .describe(
-      'The newest purchase of this store that was paid in the hour before the alarm or the ten minutes after it and was not cancelled. `item`: it is bound to this tag. `product`: it contains the product, in a unit that is bound to no other tag. Absent if no purchase fits.',
+      'The newest purchase of this store that was paid in the hour before the alarm or the ten minutes after it and was not cancelled. `item`: it is bound to this tag. `product`: it contains the product, in a unit that is bound to no other tag. Absent if no purchase fits, or if the goods came back since.',
     ),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key, operator or user.'),
@@ -409,12 +434,20 @@ async function goodsOf(db: Call['db'], tenant: string, storeId: string, event: P
   const item = await itemOfEvent(db, tenant, event)
   const product = await productOfAlarm(db, tenant, storeId, { item, epc: event.epc })
   const occurredMs = Date.parse(event.occurredAt)
-  const receipt = await receiptOfAlarm(db, storeId, { occurredMs, itemId: item?.item_id, product })
-  return { ...(product && { product: toProduct(product) }), ...(receipt && { receipt: toReceipt(receipt) }) }
+  const receipt = await receiptOfAlarm(db, storeId, { occurredMs, item, product })
+  return {
+    ...(product && { product: toProduct(product) }),
+    ...(!product && item && { goods: toGoods(item) }),
+    ...(receipt && { receipt: toReceipt(receipt) }),
+  }
 }
 
 function toProduct({ productId, name, brand, imageUrl, priceCent }: AlarmProduct) {
   return { productId, name, price: eurosOf(priceCent), ...definedFields({ brand, imageUrl }) }
+}
+
+function toGoods({ brand, category, price_cent: priceCent }: ProtectedItemRow) {
+  return definedFields({ brand, category, price: priceCent === null ? null : eurosOf(priceCent) })
 }
 
 function toReceipt({ match, purchaseId, paidMs }: FittingReceipt) {

@@ -85,7 +85,11 @@ onEveryDatabase('passkeys in the console', (kind) => {
     const passkeyId = /psk_\w+/.exec(await profile())?.[0] ?? ''
     expect((await act('removePasskey', { passkeyId })).status).toBe(303)
     const part = await cloud.get('/console/profile', { cookie, 'hx-request': 'true' })
-    expect([part.status, part.headers.get('hx-refresh'), part.text]).toEqual([200, 'true', ''])
+    expect([part.status, part.headers.get('hx-redirect'), part.text]).toEqual([
+      200,
+      '/console/sign-in?to=%2Fconsole%2Fprofile&ended',
+      '',
+    ])
   })
 })
 

@@ -103,6 +103,21 @@ onEveryDatabase('alarms of a store', (kind) => {
     const { transactionId: ofProduct } = await shop.buy([{ ean: second.ean, quantity: 1 }])
     const receiptOf = async (epc: string, ms = nowMs()) => (await alarmOf(await raise({ epc }, ms))).receipt
     expect(await receiptOf(paid.epc)).toMatchObject({ match: 'item', purchaseId: ofItem })
+    // Goods that came back are not paid any more, on sale again or not.
+    for (const resellable of [true, false]) {
+      const back = await shop.newItem(shop.products[3])
+      const sale = { saleId: `back-${resellable}`, occurredAt: new Date(nowMs()).toISOString() }
+      const lines = [{ ean: shop.products[3].ean, quantity: 1, priceUnit: 990, vat: 19, epcs: [back.epc] }]
+      await shop.ok('recordSales', { storeId: shop.storeId, sales: [{ ...sale, lines }] })
+      const returns = [{ returnId: sale.saleId, epcs: [back.epc], resellable }]
+      await shop.ok('recordReturns', { storeId: shop.storeId, returns })
+      expect(await receiptOf(back.epc), `resellable ${resellable}`).toBeUndefined()
+    }
+    // An item without a product is described by what is registered.
+    const named = newEpc()
+    const items = [{ epc: named, brand: 'Mola', price: 89.9 }]
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
+    expect((await alarmOf(await raise({ epc: named }))).goods).toMatchObject({ brand: 'Mola', price: 89.9 })
     // Another piece of the first product: the only purchase of the product is bound to another tag.
     expect(await receiptOf((await shop.newItem(first)).epc)).toBeUndefined()
     const other = await shop.newItem(second)

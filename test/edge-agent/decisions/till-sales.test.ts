@@ -358,6 +358,14 @@ describe('a till at an agent', () => {
     expect((await post('/v1/sales', { ...paid, state: 'void' }, sells)).body.code).toBe('right_missing')
     expect((await post('/v1/returns', { returnId: 'x', epcs: [a] }, pair('sales'))).body.code).toBe('right_missing')
     expect((await store.local('/v1/sales', { method: 'POST', body: sale([a]) })).body.code).toBe('right_missing')
+    // The credential of a till only reports: it moves no device.
+    const detach = { deviceId: store.shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc: a }
+    for (const [path, body] of [
+      ['/v1/authorize', detach],
+      ['/v1/scan', { deviceId: detach.deviceId, text: 'x' }],
+      ['/v1/alarms', {}],
+    ] as const)
+      expect((await post(path, body, sells)).body.code, path).toBe('right_missing')
     await allow([store.agent.identity.agentId], { salesPerHour: 1 })
     await post('/v1/sales', sale([a]))
     const over = await post('/v1/sales', sale([b]))

@@ -21,7 +21,7 @@ import { newDatabase } from '../../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 const PRODUCT = { productId: 'prd', ean: '4012345678901', name: 'Jacke', brand: null, imageUrl: null, priceCent: 1 }
-const ALARM = { occurredMs: 1, itemId: undefined, product: PRODUCT }
+const ALARM = { occurredMs: 1, item: undefined, product: PRODUCT }
 
 /**
  * SQLite uses a partial index only if the query text contains the index's condition. With a parameter it reads all
