@@ -26,6 +26,10 @@ interface MqttFraming {
  */
 export const MAX_PACKET_BYTES = 300 * 1024
 
+/** Maximum length of a SUBSCRIBE or UNSUBSCRIBE packet, bytes: an agent has a handful of topic filters. */
+const MAX_FILTER_BYTES = 1_024
+const FILTERS: ReadonlySet<number> = new Set([0x80, 0xa0])
+
 const MAX_LENGTH_BYTES = 4
 const PUBLISH = 0x30
 const QOS_2 = 0x04
@@ -36,17 +40,19 @@ export function mqttFraming(maxPacketBytes: number): MqttFraming {
   let left = 0
   let headerBytes = 0
   let length = 0
+  let hasFilters = false
   let packets = 0
   let violation: string | undefined
 
   function takeHeader(byte: number): void {
     if (headerBytes++ === 0) {
+      hasFilters = FILTERS.has(byte & 0xf0)
       if ((byte & 0xf0) === PUBLISH && (byte & QOS_2) !== 0) violation = 'a message of QoS 2'
       return
     }
     length += (byte & 0x7f) * 128 ** (headerBytes - 2)
-    if (length > framing.maxPacketBytes || headerBytes > MAX_LENGTH_BYTES + 1)
-      violation = `a packet over ${framing.maxPacketBytes} bytes`
+    const most = hasFilters ? MAX_FILTER_BYTES : framing.maxPacketBytes
+    if (length > most || headerBytes > MAX_LENGTH_BYTES + 1) violation = `a packet over ${most} bytes`
     if ((byte & 0x80) !== 0) return
     left = length
     headerBytes = 0

@@ -33,8 +33,7 @@ interface Target {
 export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
   for (let i = 0; i < BATCHES; i++) {
     if (!(await hasUnplanned(database.reads))) return false
-    const planned = await database.writeAlone('planDeliveries', (db) => planBatch(db, platform))
-    if (planned < BATCH) return false
+    await database.writeAlone('planDeliveries', (db) => planBatch(db, platform))
   }
   return true
 }
@@ -48,16 +47,60 @@ async function hasUnplanned(db: Db): Promise<boolean> {
   return (await oneUnplanned(db, {})).length > 0
 }
 
-const oldestUnplanned = prepared((db) =>
-  db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').orderBy('tenant').limit(BATCH),
+const nextTenant = prepared((db, p: { after: string }) =>
+  db
+    .selectFrom('outbox_event')
+    .select('tenant')
+    .where('seq', 'is', null)
+    .where('tenant', '>', p.after)
+    .orderBy('tenant')
+    .limit(1),
 )
 const lastNumber = prepared((db) =>
-  db.selectFrom('outbox_event').select(({ fn }) => fn.coalesce(fn.max('seq'), sql.lit(0)).as('last')),
+  db.selectFrom('outbox_event').select(['seq', 'tenant']).where('seq', 'is not', null).orderBy('seq', 'desc').limit(1),
 )
 
-async function planBatch(db: Db, platform: Platform): Promise<number> {
-  const events = await oldestUnplanned(db, {})
-  if (events.length === 0) return 0
+/** Accounts with new events, at most `BATCH`, from the one after `last` on. */
+async function tenantsAfter(db: Db, last: string): Promise<string[]> {
+  const found: string[] = []
+  for (const [from, to] of [
+    [last, undefined],
+    ['', last],
+  ] as const) {
+    let after = from
+    while (found.length < BATCH) {
+      const [row] = await nextTenant(db, { after })
+      if (!row || (to !== undefined && row.tenant > to)) break
+      found.push(row.tenant)
+      after = row.tenant
+    }
+  }
+  return found
+}
+
+/** New events, the oldest of each account first. Accounts take turns, so that many events of one delay no other. */
+async function nextEvents(db: Db, last: string): Promise<OutboxEventRow[]> {
+  const tenants = await tenantsAfter(db, last)
+  const share = Math.max(1, Math.floor(BATCH / Math.max(1, tenants.length)))
+  const events: OutboxEventRow[] = []
+  for (const tenant of tenants)
+    events.push(
+      ...(await db
+        .selectFrom('outbox_event')
+        .selectAll()
+        .where('seq', 'is', null)
+        .where('tenant', '=', tenant)
+        .orderBy('event_id')
+        .limit(share)
+        .execute()),
+    )
+  return events
+}
+
+async function planBatch(db: Db, platform: Platform): Promise<void> {
+  const [numbered] = await lastNumber(db, {})
+  const events = await nextEvents(db, numbered?.tenant ?? '')
+  if (events.length === 0) return
   const targets = await readTargets(db, events)
   const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
   const nowMs = platform.clock.wall()
@@ -71,11 +114,9 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
       .values(deliveries.slice(i, i + ROWS_AT_ONCE))
       .execute()
   }
-  const [numbered] = await lastNumber(db, {})
-  const last = numbered?.last ?? 0
+  const last = Number(numbered?.seq ?? 0)
   const numbers = events.map(({ event_id, tenant }, i) => ({ event_id, tenant, seq: last + i + 1 }))
   for (const chunk of insertChunks(numbers)) await writeNumbers(db, chunk)
-  return events.length
 }
 
 /**

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { runJobStep } from '../../platform/operations/job-step.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
@@ -82,7 +83,8 @@ export async function publishSome(db: Db, recall: ProductRecallRow): Promise<rea
 }
 
 /**
- * Publishes what the operations did not publish. Recalls take turns, so that a long one delays no other. Several
+ * Publishes what the operations did not publish. Accounts take turns, so that long recalls of one delay no other; of an
+ * account its active recalls come first. Several
  * processes may run this at the same time. `column` says where a recall goes on; null: all of it is published.
  * `publish` publishes the next part, and returns false if nothing was left.
  */
@@ -101,11 +103,21 @@ export async function publishInTurns(
           .selectFrom('product_recall')
           .select(['recall_id', 'tenant'])
           .where(column, 'is not', null)
-          .where('recall_id', '>', after)
-          .orderBy('recall_id')
+          .where('tenant', '>', after)
+          .where('recall_id', '=', (eb) =>
+            eb
+              .selectFrom('product_recall as first')
+              .select('first.recall_id')
+              .whereRef('first.tenant', '=', 'product_recall.tenant')
+              .where(`first.${column}`, 'is not', null)
+              .orderBy(sql`case when first.ended_ms is null then 0 else 1 end`)
+              .orderBy('first.recall_id')
+              .limit(1),
+          )
+          .orderBy('tenant')
           .limit(limit)
           .execute()
-        after = due.at(-1)?.recall_id ?? after
+        after = due.at(-1)?.tenant ?? after
         return due
       },
       async process({ recall_id, tenant }) {

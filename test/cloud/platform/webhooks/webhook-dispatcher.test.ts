@@ -294,6 +294,32 @@ inFullSizeOnEveryDatabase('webhook dispatchers', (kind) => {
     cloud.errors.length = 0
   })
 
+  it('plan events of accounts by turns, so that many of one delay no other', async () => {
+    const { database } = cloud.db
+    const other = await cloud.key('secret', 'test', { account: 'Andere' })
+    await cloud.ok(other, 'registerWebhook', { url: 'https://other.example/', events: ['webhook.test'] })
+    await emit(1)
+    await planDeliveries(database, platform)
+    const row = await database.reads.selectFrom('outbox_event').selectAll().executeTakeFirstOrThrow()
+    const copies = Array.from({ length: 5_000 }, (_, n) => ({ ...row, seq: null, event_id: `evt_0${n}` }))
+    for (let n = 0; n < copies.length; n += 1_000)
+      await database.write((db) =>
+        db
+          .insertInto('outbox_event')
+          .values(copies.slice(n, n + 1_000))
+          .execute(),
+      )
+    await cloud.ok(other, 'sendTestWebhook', {})
+    await planDeliveries(database, platform)
+    const unplanned = await database.reads
+      .selectFrom('outbox_event')
+      .select('tenant')
+      .where('seq', 'is', null)
+      .execute()
+    expect(new Set(unplanned.map(({ tenant }) => tenant))).toEqual(new Set([row.tenant]))
+    expect(unplanned.length).toBeGreaterThan(3_000)
+  })
+
   it('queue no more events of an account of which 50,000 wait, and say so at the webhook', async () => {
     const { database } = cloud.db
     const { webhookId } = await register(1)

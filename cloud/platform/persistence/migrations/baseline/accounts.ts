@@ -40,7 +40,7 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE outbox_event (
     event_id text NOT NULL, tenant text NOT NULL, store_id text, type text NOT NULL, at_ms bigint NOT NULL, data text NOT NULL,
     seq bigint, webhook_id text, PRIMARY KEY (event_id, tenant))`,
-  `CREATE INDEX outbox_event_unplanned ON outbox_event (event_id, tenant) WHERE seq IS NULL`,
+  `CREATE INDEX outbox_event_unplanned ON outbox_event (tenant, event_id) WHERE seq IS NULL`,
   `CREATE INDEX outbox_event_by_seq ON outbox_event (seq)`,
   `CREATE INDEX outbox_event_of_tenant ON outbox_event (tenant, seq)`,
   `CREATE INDEX outbox_event_by_age ON outbox_event (at_ms)`,
