@@ -74,7 +74,7 @@ export const EDGE_PAIR_OPTIONS = {
   may: text({
     flag: 'may',
     env: 'UNTAG_PROGRAM_MAY',
-    help: 'What the program may report of a till: sales, returns, or sales,returns. Neither releases anything',
+    help: 'What the program may report of a till: sales, returns, or sales,returns. It may do nothing else',
     placeholder: 'RIGHTS',
   }),
   till: text({

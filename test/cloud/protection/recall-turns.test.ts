@@ -6,18 +6,23 @@ it('accounts take turns with what their recalls publish, active recalls first', 
   const cloud = await startTestCloud('sqlite')
   const { database } = cloud.db
   const recall = (tenant: string, recall_id: string, ended_ms: number | null = null) => ({
-    ...{
-      recall_id,
-      tenant,
-      ended_ms,
-      store_ids: null,
-      product_id: 'prd',
-      ean: '4012345678901',
-      lot: null,
-      expiry: null,
-    },
-    ...{ serial: null, reason: 'Bruch', started_ms: 1, started_by: 'key', ended_by: null, publish_after: '' },
-    ...{ receipts_after: null, items: 0, sold_items: 0 },
+    recall_id,
+    tenant,
+    ended_ms,
+    store_ids: null,
+    product_id: 'prd',
+    ean: '4012345678901',
+    lot: null,
+    expiry: null,
+    serial: null,
+    reason: 'Bruch',
+    started_ms: 1,
+    started_by: 'key',
+    ended_by: null,
+    publish_after: '',
+    receipts_after: null,
+    items: 0,
+    sold_items: 0,
   })
   await database.write((db) =>
     db
