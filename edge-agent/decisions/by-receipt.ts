@@ -17,7 +17,7 @@ import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
 import type { FairTurns } from './fair-turns.ts'
-import { whatCameBack } from './goods-back.ts'
+import { cameBack } from './goods-back.ts'
 import { isBackSince, itemsOfSale, unitsBack, whyGoodsStay } from './goods-of-sale.ts'
 import type { KnownSale } from './sale-codes.ts'
 import { type AuthorizeRequest, type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
@@ -387,9 +387,7 @@ export async function judgeByReceipt(
   const isUsed = usesPass(context.request) && !parts.ledger.claims.isFree(cti, 'exit', PASS, nowMs, true)
   const stay = typeof presented === 'string' || isUsed ? undefined : whyGoodsStay(parts, presented)
   if (stay) return { granted: false, reason: stay }
-  const back = whatCameBack(parts.ledger.till, cti)
-  if (back === 'all') return { granted: false, reason: 'token_revoked' }
-  if (back === 'tagged' && context.request.operatorId === undefined) return NEEDS_STAFF
+  if (cameBack(parts.ledger.till, cti)) return { granted: false, reason: 'token_revoked' }
   const soldItems = typeof presented === 'string' ? [] : itemsOfSale(parts, presented)
   // During the home request the cloud may have reported that this ledger is untrusted.
   const alone = () =>

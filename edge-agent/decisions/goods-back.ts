@@ -49,29 +49,32 @@ function leftAfter(
 }
 
 /**
- * Which goods of a sale came back, here or at another agent: `all`; `tagged`: all that carry tags, at an agent that
- * does not know whether there are others; undefined: not all.
+ * True if the goods of a sale came back, here or at another agent: all that carry tags, or if none does, all. Then the
+ * receipt opens no barrier any more, as in the cloud.
  */
-export function whatCameBack(till: TillReports, saleKey: string): 'all' | 'tagged' | undefined {
+export function cameBack(till: TillReports, saleKey: string): boolean {
   const sale = till.sale(saleKey)
   // A sale that was repeated here moved no tags: another agent announces them.
   if (!sale || sale.content === '' || sale.tags === '[]') {
     const known = till.ofSale(saleKey)
-    if (known.length > 0) return known.every(({ status }) => status !== 'paid') ? 'tagged' : undefined
+    if (known.length > 0) return known.every(({ status }) => status !== 'paid')
   }
-  if (!sale || sale.content === '') return undefined
+  if (!sale || sale.content === '') return false
   const { items } = JSON.parse(sale.answer) as { items: TagOfLine[] }
   const lineOf = new Map(items.map(({ lineId, tag }) => [tag, lineId]))
   const left = new Map(Object.entries(JSON.parse(sale.remaining) as LeftOfSale))
+  const tagged = new Set<string>()
   for (const names of JSON.parse(sale.tags) as string[][]) {
     const isBack = names.some((name) => {
       const tag = till.tag(name)
       return tag !== undefined && (tag.status !== 'paid' || tag.sale !== saleKey)
     })
     const lineId = names.map((name) => lineOf.get(name.slice(1))).find((line) => line !== undefined) ?? ''
+    tagged.add(lineId)
     if (isBack) left.set(lineId, (left.get(lineId) ?? 0) - 1)
   }
-  return [...left.values()].every((quantity) => quantity <= 0) ? 'all' : undefined
+  const lines = tagged.size > 0 ? [...tagged] : [...left.keys()]
+  return lines.every((lineId) => (left.get(lineId) ?? 0) <= 0)
 }
 
 /** A tag that came back, and its status now. */
@@ -176,7 +179,7 @@ export class GoodsBack {
   endIfAllBack(saleKey: string, to: MovedTo): void {
     const { till } = this.#parts.ledger
     const isEnded = till.tag(`R${saleKey}`) !== undefined
-    if (!isEnded && whatCameBack(till, saleKey) === 'all') this.endReceipt(saleKey, to)
+    if (!isEnded && cameBack(till, saleKey)) this.endReceipt(saleKey, to)
   }
 }
 
