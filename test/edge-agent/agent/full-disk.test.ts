@@ -394,12 +394,15 @@ describe('two concurrent releases whose shared commit fails on a full disk', () 
       },
     })
     const { shop, agent } = store
-    const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    const { purchase } = await store.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    // Tokens, because decisions about receipts take turns.
+    const deviceId = shop.devices.pos_deactivator
+    const grant = { purchaseId: purchase.transactionId, deviceId }
+    const { authorizationToken: token } = await store.drive(shop.ok('verifySecurityTagDeactivation', grant))
     await store.world.advance(1_000)
     store.network(false)
     await store.until('it knows that it is alone', () => !agent.link.isOnline, 60_000)
-    const ask = () =>
-      store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    const ask = () => store.authorize({ deviceId, protectionAction: 'deactivate_label', token })
     fullFor = 1
     const answers = await store.drive(Promise.all([ask(), ask()]))
     const written = agent.ledger.journal.unsent(100).rows.map((row) => row.body.event?.eventId)
