@@ -394,17 +394,22 @@ describe('two concurrent releases whose shared commit fails on a full disk', () 
       },
     })
     const { shop, agent } = store
-    const { purchase } = await store.buy([{ ean: shop.products[0].ean, quantity: 2 }])
-    // Tokens, because decisions about receipts take turns.
-    const deviceId = shop.devices.pos_deactivator
-    const grant = { purchaseId: purchase.transactionId, deviceId }
-    const { authorizationToken: token } = await store.drive(shop.ok('verifySecurityTagDeactivation', grant))
+    // An operator approves tags, because decisions about receipts take turns.
+    const { storeId, products } = shop
+    const { operatorId } = await store.drive(shop.ok('registerOperator', { storeId, name: 'Jana', pin: '471108' }))
+    const epcs: string[] = []
+    for (let n = 0; n < 2; n++) epcs.push((await store.drive(shop.newItem(products[0]))).epc)
+    await store.buy([{ ean: products[0].ean, quantity: 2, epcs }])
+    await store.until('the items', () => epcs.every((epc) => agent.items.find('epc', epc)?.status === 'paid'))
+    await store.until('the operator', () => agent.trust.policy?.operators.length === 1)
+    const signIn = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
     await store.world.advance(1_000)
     store.network(false)
     await store.until('it knows that it is alone', () => !agent.link.isOnline, 60_000)
-    const ask = () => store.authorize({ deviceId, protectionAction: 'deactivate_label', token })
+    const device = { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag' }
+    const ask = (epc: string) => store.authorize({ ...device, epc }, { 'x-untag-operator': signIn.body.session })
     fullFor = 1
-    const answers = await store.drive(Promise.all([ask(), ask()]))
+    const answers = await store.drive(Promise.all(epcs.map(ask)))
     const written = agent.ledger.journal.unsent(100).rows.map((row) => row.body.event?.eventId)
     for (const answer of answers) expect(written).toContain(answer.eventId)
   })
