@@ -2,7 +2,7 @@ import { lineIdOf, tagsOf, type SaleTag, type TillReturn, type TillSale } from '
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { TillReports } from '../ledger/till-reports.ts'
+import type { StoredSale, TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
 
 /** Expiry of a denial, s: a receipt is valid for a day. */
@@ -16,6 +16,16 @@ export function leftOfSale({ lines }: Pick<TillSale, 'lines'>): LeftOfSale {
   return Object.fromEntries(
     lines.flatMap((line, i) => (line.quantity > 0 ? [[lineIdOf(line, i), line.quantity] as const] : [])),
   )
+}
+
+/** A piece that a sale made paid, with all names of its tag. */
+export interface SoldPiece {
+  readonly lineId: string
+  readonly names: string[]
+}
+
+function piecesOf(sale: StoredSale | undefined): SoldPiece[] {
+  return JSON.parse(sale?.tags ?? '[]') as SoldPiece[]
 }
 
 /** A tag of the sale, as its answer names it. */
@@ -60,16 +70,13 @@ export function cameBack(till: TillReports, saleKey: string): boolean {
     if (known.length > 0) return known.every(({ status }) => status !== 'paid')
   }
   if (!sale || sale.content === '') return false
-  const { items } = JSON.parse(sale.answer) as { items: TagOfLine[] }
-  const lineOf = new Map(items.map(({ lineId, tag }) => [tag, lineId]))
   const left = new Map(Object.entries(JSON.parse(sale.remaining) as LeftOfSale))
   const tagged = new Set<string>()
-  for (const names of JSON.parse(sale.tags) as string[][]) {
+  for (const { lineId, names } of piecesOf(sale)) {
     const isBack = names.some((name) => {
       const tag = till.tag(name)
       return tag !== undefined && (tag.status !== 'paid' || tag.sale !== saleKey)
     })
-    const lineId = names.map((name) => lineOf.get(name.slice(1))).find((line) => line !== undefined) ?? ''
     tagged.add(lineId)
     if (isBack) left.set(lineId, (left.get(lineId) ?? 0) - 1)
   }
@@ -113,7 +120,7 @@ export class GoodsBack {
   /** The tags of a sale, without those that came back and were perhaps sold again since. */
   tagsOfSale(saleKey: string): string[][] {
     const { ledger, items } = this.#parts
-    const names = JSON.parse(ledger.till.sale(saleKey)?.tags ?? '[]') as string[][]
+    const names = piecesOf(ledger.till.sale(saleKey)).map((piece) => piece.names)
     const pieces = names.filter(([name]) => name !== undefined && ledger.till.tag(name) === undefined)
     const pieceOf = new Map(names.flatMap((piece) => piece.map((name) => [name, piece] as const)))
     // Other agents announce the tags of their sales.
@@ -168,7 +175,7 @@ export class GoodsBack {
       return
     }
     const { items: tags } = JSON.parse(sale.answer) as { items: TagOfLine[] }
-    const told = new Set((JSON.parse(sale.tags) as string[][]).flat())
+    const told = new Set(piecesOf(sale).flatMap(({ names }) => names))
     const isTold = ({ kind, id }: SaleTag) => items.keysOf(kind, id).some((name) => told.has(name))
     const left = leftAfter(JSON.parse(sale.remaining) as LeftOfSale, tags, request, isTold)
     ledger.till.saveSale({ ...sale, remaining: JSON.stringify(left) })

@@ -31,7 +31,7 @@ import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import { encodeGoods } from './goods-of-sale.ts'
-import { GoodsBack, leftOfSale, namesTags } from './goods-back.ts'
+import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
 import {
   GIVES_NO_RIGHTS,
   mayComeBack,
@@ -207,7 +207,7 @@ export class TillSales {
     const isElsewhere = isPaidNow && this.#known(`S${saleKey}`) !== undefined
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
-    const { answer, keys, returned } = this.#assess(sale, becomes, nowMs)
+    const { answer, pieces, returned } = this.#assess(sale, becomes, nowMs)
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
     if (becomes === 'cancelled')
       answer.warnings.push({
@@ -217,14 +217,14 @@ export class TillSales {
     if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq })
     const paidBy = becomes === 'paid' ? saleKey : null
-    for (const key of keys.flat()) till.saveTag(key, becomes ?? 'paid', nowMs, seq, paidBy)
+    for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     till.saveSale({
       saleKey,
       tillId,
       state: isVoid ? 'void' : state,
       version: Math.max(version, known?.version ?? 1),
       content,
-      tags: JSON.stringify(keys),
+      tags: JSON.stringify(pieces),
       answer: JSON.stringify(answer),
       remaining: JSON.stringify(leftOfSale(sale)),
       valueCent: this.#valueOf(sale),
@@ -259,12 +259,12 @@ export class TillSales {
     return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
   }
 
-  /** Finds what is doubtful, and the keys of each tag that becomes `becomes`, or comes back. */
+  /** Finds what is doubtful, and the names of each piece that becomes `becomes`, or comes back. */
   #assess(
     sale: TillSale,
     becomes: 'paid' | 'cancelled' | undefined,
     nowMs: number,
-  ): { answer: Omit<SaleAnswer, 'synced'>; keys: string[][]; returned: string[][] } {
+  ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
     const { items } = this.#parts
     const isSold = becomes === 'paid'
     const warnings: Warning[] = []
@@ -279,8 +279,8 @@ export class TillSales {
     const stop = isSold ? this.#whyStopped(sale, nowMs) : undefined
     warnings.push(...recalledLines(sale, this.#parts.recalledGtins()))
     if (stop) warnings.push(stop)
-    const keys: string[][] = []
-    const lineOfKeys = new Map<string[], number>()
+    const pieces: SoldPiece[] = []
+    const pieceOf = new Map<string, SoldPiece>()
     const returned: string[][] = []
     const cancelled = cancelledTags(sale)
     const found: SaleAnswer['items'] = []
@@ -292,8 +292,8 @@ export class TillSales {
         const isCancelled = cancelled.has(saleTagKey(tag))
         const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
         // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
-        const taken = keys.find((names) => names.some((name) => own.includes(name)))
-        const isTwice = taken !== undefined && lineOfKeys.get(taken) !== i
+        const taken = own.map((name) => pieceOf.get(name)).find((piece) => piece !== undefined)
+        const isTwice = taken !== undefined && taken.lineId !== lineId
         const fault = isCancelled
           ? undefined
           : isReturned
@@ -303,15 +303,16 @@ export class TillSales {
         const isChanged =
           becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
         if (isChanged && tag.isValid && !taken) {
-          keys.push(own)
-          lineOfKeys.set(own, i)
+          const piece = { lineId, names: own }
+          pieces.push(piece)
+          for (const name of own) pieceOf.set(name, piece)
         }
         const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
         if (comesBack) returned.push(own)
         const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
-    return { answer: { saleId: sale.saleId, items: found, warnings }, keys, returned }
+    return { answer: { saleId: sale.saleId, items: found, warnings }, pieces, returned }
   }
 
   /** Why the sale releases nothing; undefined if it may. */

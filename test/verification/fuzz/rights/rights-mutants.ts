@@ -37,7 +37,7 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'pairing-checked-before-body',
     'The agent does not check the pairing again after the body has arrived.',
     ['ended-right'],
-    change('edge-agent/http/local-app.js', 'return access.mayCall(c) ? next() : failUnpaired(c);', 'return next();'),
+    change('edge-agent/http/local-app.js', 'return refuse(c) ?? next();', 'return next();'),
   ),
   mutant(
     'session-survives-update',
