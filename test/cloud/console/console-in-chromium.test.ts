@@ -188,6 +188,43 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it.each([
+    ['approvals', '/console/approvals', undefined, /let them pay/],
+    ['exceptions', '/console/exceptions', undefined, /^Done/],
+    ['operators', '/console/operators', 'Remove', 'Remove'],
+    ['alarms', '/console/alarms', 'Record the cause', 'Forgot to pay'],
+    ['alarm', '/console/alarms/evt_alarm', /^(?:Record the cause|Change)$/, 'Theft'],
+    ['help', '/console/help', 'Done', 'Yes, done'],
+  ] as const)('goes on with the keyboard after a form has done its task: %s', async (name, path, opener, confirm) => {
+    const { page, close } = await open('light', 'en', 1280, { path })
+    if (name === 'help') await page.locator('#requests a.button').first().click()
+    const main = page.locator('#page')
+    const focused = () =>
+      page.evaluate<string>(`(() => {
+        const { activeElement: at } = document
+        return at.closest('#page') && at.checkVisibility() ? at.tagName : 'lost: ' + at.tagName
+      })()`)
+    if (opener !== undefined) {
+      await main.getByRole('button', { name: opener }).first().focus()
+      await page.keyboard.press('Enter')
+    }
+    const inside = opener === undefined ? main : page.locator('.popover:popover-open')
+    await inside
+      .getByRole('button', { name: confirm, exact: typeof confirm === 'string' })
+      .first()
+      .focus()
+    await page.keyboard.press('Enter')
+    await page.locator('#toasts').getByText(/\w/).first().waitFor()
+    await expect.poll(focused).toMatch(/^(?:A|BUTTON|H1|H2|H3|SUMMARY)$/)
+    // The message of the event stream refreshes the list again.
+    await page.evaluate(
+      `document.querySelectorAll('[data-live]').forEach((part) => part.dispatchEvent(new Event('sse:changed')))`,
+    )
+    await page.waitForLoadState('networkidle')
+    expect(await focused()).toMatch(/^(?:A|BUTTON|H1|H2|H3|SUMMARY)$/)
+    await close()
+  })
+
   it('tells the second of two guards who decided, and stays connected when a part is replaced', async () => {
     const [one, two] = [await open('light', 'en', 390), await open('light', 'en', 390)]
     const { page } = one
