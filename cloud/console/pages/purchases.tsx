@@ -8,6 +8,7 @@ import { asFailure } from '../../service/http/as-failure.ts'
 import { refundPayment } from '../../sales/payments/refund-payment.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
+import { StoreOfRow, storesToRead } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -40,7 +41,7 @@ interface RefundsView {
 export const purchasesPage = page<RefundsView>({
   path: '/console/purchases',
   roles: rolesFrom('manager'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'money' },
   title: (texts) => texts.purchases.title,
   lead: (at) => at.texts.purchases.lead,
@@ -60,7 +61,6 @@ export const purchasesPage = page<RefundsView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
     const text = at.query.get('purchase')?.trim() ?? ''
     const purchase = await purchaseNamed(at, text)
     const nothing = { recent: [], history: [], total: undefined, nextCursor: undefined }
@@ -77,7 +77,7 @@ export const purchasesPage = page<RefundsView>({
     for (const filter of text === '' ? [{}] : filters)
       pages.push(
         await at.runIfAllowed(fetchPurchaseHistory, {
-          storeId,
+          ...(at.store && { storeId: at.store.storeId }),
           limit: PAGE,
           ...filter,
           ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
@@ -152,7 +152,7 @@ async function purchaseNamed(at: PageContext, text: string): Promise<Purchase | 
   if (purchaseId === undefined) return undefined
   try {
     const { success: _, ...found } = await at.run(fetchPurchase, { transactionId: purchaseId })
-    return found.storeId === at.store?.storeId ? found : undefined
+    return !at.store || found.storeId === at.store.storeId ? found : undefined
   } catch (error) {
     if (asFailure(error).code === 'not-found') return undefined
     throw error
@@ -186,10 +186,15 @@ async function filtersOf(at: PageContext, text: string): Promise<readonly Record
   const read = readProductCode(text)
   if (read.ok && (read.code.isExact || toGtin14(text) !== undefined)) return [{ ean: text }]
   const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
-  const storeId = at.store?.storeId ?? ''
-  const named = (await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT }))?.products ?? []
-  const saleId = text.length <= 64 ? [{ saleId: text }] : []
-  return [...saleId, ...(number === undefined ? [] : [{ number }]), ...named.map(({ ean }) => ({ ean })), { tag: text }]
+  const storeIds = storesToRead(at, [])
+  const eans = new Set<string>()
+  for (const storeId of storeIds) {
+    const found = await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT })
+    for (const { ean } of found?.products ?? []) if (eans.size < NAMED_LIMIT) eans.add(ean)
+  }
+  const saleIds = text.length <= 64 ? storeIds.map((storeId) => ({ storeId, saleId: text })) : []
+  const numbers = number === undefined ? [] : [{ number }]
+  return [...saleIds, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
 }
 
 /** The newest of these purchases, each once. */
@@ -231,6 +236,7 @@ function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: reado
                       ? t.tillSale(purchase.receipt.till.saleId, purchase.receipt.till.tillId ?? '')
                       : name}
                   </strong>
+                  <StoreOfRow at={at} storeId={purchase.storeId} />
                   <span class="sub">
                     {at.formats.moment(Date.parse(purchase.timestamp))} · {at.formats.money(purchase.total)}
                   </span>
