@@ -137,6 +137,47 @@ describe('pages of the store manager', () => {
     await post('/console/exceptions', 'acknowledge', { _store: 'all', exceptionId: 'exc_3_there' })
   })
 
+  it('purchases: says what a till took back, and what happened at the exit', async () => {
+    const { storeId } = shop
+    const [{ ean, name }] = shop.products
+    const sale = {
+      saleId: '4711',
+      tillId: 'till-3',
+      occurredAt: new Date().toISOString(),
+    }
+    const lines = [{ ean, name, quantity: 1, priceUnit: 8_990, vat: 19 }]
+    const { results } = await shop.ok('recordSales', { storeId, sales: [{ ...sale, totalCent: 8_990, lines }] })
+    const [{ purchaseId }] = results
+    const back = { returnId: 'R-4711', saleId: '4711', tillId: 'till-3', occurredAt: sale.occurredAt }
+    await shop.ok('recordReturns', { storeId, returns: [back] })
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
+    const occurred_ms = shop.cloud.platform.clock.wall()
+    await database.write(async (db) => {
+      for (const type of ['protection.action.completed', 'protection.authorization.denied'] as const) {
+        const event = {
+          type,
+          eventId: `evt_${type}`,
+          occurredAt: new Date(occurred_ms).toISOString(),
+          storeId,
+          purchaseId,
+          protectionAction: 'authorize_exit',
+        }
+        const row = { event_id: event.eventId, tenant, store_id: storeId, type, purchase_id: purchaseId }
+        const times = { occurred_ms, processed_ms: occurred_ms, position: 0 }
+        await db
+          .insertInto('protection_event')
+          .values({ ...row, ...times, body: JSON.stringify(event) })
+          .execute()
+      }
+    })
+    const text = await get(`/console/purchases?purchase=${purchaseId}`)
+    for (const shown of ['Returned at a till', 'sold at till till-3', 'Carried out', 'Not let through'])
+      expect(text).toContain(shown)
+    for (const not of ['by untag itself', 'by a program', 'Tag released', 'Release refused'])
+      expect(text).not.toContain(not)
+  })
+
   it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
     const waiting = async () =>
       (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, awaitingApproval: true })).purchases
@@ -546,7 +587,7 @@ describe('pages of the store manager', () => {
     expect(page).toContain('The till voided this sale')
     expect(page).toMatch(/What happened.*Voided/s)
     expect(page).not.toContain('Refunded')
-    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Refunded/s)
+    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Returned at a till/s)
     const { receipt } = await shop.ok('fetchPurchase', { transactionId: voided })
     const reader = { headers: { 'accept-language': 'en', accept: 'text/html' } }
     const shown = await (await shop.cloud.cloud.app.request(new URL(receipt.receiptUrl).pathname, reader)).text()
