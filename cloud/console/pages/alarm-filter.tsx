@@ -24,6 +24,8 @@ export interface AlarmChoice {
   /** Cause of recorded alarms. */
   readonly cause: AlarmDisposition | undefined
   readonly isFiltered: boolean
+  /** The last day is before the first. The lists then have all days, so that no open alarm is hidden. */
+  readonly isReversed: boolean
 }
 
 /** The choice in the address of the page. */
@@ -31,13 +33,14 @@ export function alarmChoice(at: PageContext): AlarmChoice {
   const deviceId = at.query.get('gate') ?? ''
   const from = dayIn(at, 'from')
   const to = dayIn(at, 'to')
+  const isReversed = from !== undefined && to !== undefined && to < from
   const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
   const filter = {
     ...(deviceId !== '' && { deviceId }),
-    ...(from !== undefined && { raisedFrom: iso(startOfDay(from)) }),
-    ...(to !== undefined && { raisedUntil: iso(startOfDay(addDays(to, 1)) - 1) }),
+    ...(from !== undefined && !isReversed && { raisedFrom: iso(startOfDay(from)) }),
+    ...(to !== undefined && !isReversed && { raisedUntil: iso(startOfDay(addDays(to, 1)) - 1) }),
   }
-  return { filter, cause, isFiltered: cause !== undefined || Object.keys(filter).length > 0 }
+  return { filter, cause, isFiltered: isReversed || cause !== undefined || Object.keys(filter).length > 0, isReversed }
 }
 
 /** A day of the calendar in the address of the page. */
@@ -79,7 +82,13 @@ export function AlarmFilter({
       <summary>{t.filter}</summary>
       <form class="filters" method="get" action={at.path} role="search">
         <TextField form={NO_FORM} name="from" type="date" label={t.from} value={at.query.get('from') ?? ''} />
-        <TextField form={NO_FORM} name="to" type="date" label={t.to} value={at.query.get('to') ?? ''} />
+        <TextField
+          form={choice.isReversed ? { ...NO_FORM, errors: { to: t.toBeforeFrom } } : NO_FORM}
+          name="to"
+          type="date"
+          label={t.to}
+          value={at.query.get('to') ?? ''}
+        />
         {gates.length > 1 ? (
           <Select
             form={NO_FORM}

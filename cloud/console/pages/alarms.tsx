@@ -302,7 +302,7 @@ function Open(props: { at: ViewContext } & AlarmsView) {
   const alarms = [...open.alarms, ...(at.query.has('older') ? [] : acknowledged.alarms)].toSorted(
     (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
   )
-  if (alarms.length === 0 && choice.isFiltered) return null
+  if (alarms.length === 0 && choice.isFiltered && !choice.isReversed) return null
   if (alarms.length === 0 && !at.query.has('older'))
     return (
       <Card title={t.now}>

@@ -80,6 +80,7 @@ export const alarmsTexts = bilingual({
     filter: 'Filter and download',
     from: 'Alarms from',
     to: 'to',
+    toBeforeFrom: 'This day is before the first one. All days are shown.',
     causeOfRecorded: 'Cause of recorded alarms',
     showAll: 'Show all',
     found: (open: string, inProgress: string, recorded: string) =>
@@ -202,6 +203,7 @@ export const alarmsTexts = bilingual({
     filter: 'Filtern und herunterladen',
     from: 'Alarme von',
     to: 'bis',
+    toBeforeFrom: 'Dieser Tag liegt vor dem ersten. Gezeigt werden alle Tage.',
     causeOfRecorded: 'Ursache festgehaltener Alarme',
     showAll: 'Alle zeigen',
     found: (open: string, inProgress: string, recorded: string) =>

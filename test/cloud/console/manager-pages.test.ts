@@ -79,6 +79,13 @@ describe('pages of the store manager', () => {
     expect(await read('/console/orders')).not.toContain('Help calls: ')
   })
 
+  it('alarms: says at the field that the last day is before the first, and hides no open alarm', async () => {
+    const text = await get('/console/alarms?from=2026-11-28&to=2026-11-27')
+    expect(text).toMatch(/<input[^>]*name="to"[^>]*aria-invalid="true"/)
+    expect(text).toContain('This day is before the first one')
+    expect(text).toContain('data-alarm="evt_alarm"')
+  })
+
   it('all stores: shows the work of all with the store of each row, and acts on it', async () => {
     const { stores } = await shop.ok('fetchStores')
     const { storeId, tradingName } = stores.find((each: Json) => each.storeId !== shop.storeId)
