@@ -5,9 +5,37 @@ interface RequestEvent extends Event {
   readonly detail: { readonly elt: Element }
 }
 
+/** An event of htmx about an answer. */
+interface SwapEvent extends Event {
+  readonly detail: { readonly elt: Element; readonly serverResponse: string }
+}
+
 /** True while a refresh of the part would disturb the user. */
 function isBusy(part: Element): boolean {
   return part.querySelector(':popover-open, :is(input, textarea, select):focus') !== null
+}
+
+/** The open question about an alarm in this part. */
+function openAlarm(part: Element): HTMLElement | null {
+  return part.querySelector<HTMLElement>('[data-alarm] [data-meanwhile]:popover-open')
+}
+
+/**
+ * A colleague may dispose of an alarm while its question is open. Closes the question, or says so above its form if text
+ * was typed there. Returns true if the part may be replaced.
+ */
+function endQuestion(question: HTMLElement, response: string): boolean {
+  const id = question.closest<HTMLElement>('[data-alarm]')?.dataset['alarm'] ?? ''
+  const next = new DOMParser().parseFromString(response, 'text/html')
+  if (next.querySelector('#alarms') === null || next.querySelector(`[data-alarm="${CSS.escape(id)}"]`)) return false
+  const isTyped = [...question.querySelectorAll('input')].some(({ type, value }) => type !== 'hidden' && value !== '')
+  if (!isTyped) {
+    question.hidePopover()
+    return true
+  }
+  const note = question.querySelector<HTMLElement>('[data-note]')
+  if (note && note.textContent === '') note.textContent = question.dataset['meanwhile'] ?? ''
+  return false
 }
 
 /** True if the page is hidden. A part with alarms refreshes nevertheless, because a new alarm sounds. */
@@ -18,11 +46,14 @@ function isUnseen(part: Element): boolean {
 // A live part is not replaced while the user types in it or has a menu of it open. It refreshes at the next message.
 document.addEventListener('htmx:beforeRequest', (event) => {
   const { elt } = (event as RequestEvent).detail
-  if (elt.hasAttribute('data-live') && (isBusy(elt) || isUnseen(elt))) event.preventDefault()
+  if (!elt.hasAttribute('data-live')) return
+  if (isUnseen(elt) || (isBusy(elt) && !openAlarm(elt))) event.preventDefault()
 })
 document.addEventListener('htmx:beforeSwap', (event) => {
-  const { elt } = (event as RequestEvent).detail
-  if (elt.hasAttribute('data-live') && isBusy(elt)) event.preventDefault()
+  const { elt, serverResponse } = (event as SwapEvent).detail
+  if (!elt.hasAttribute('data-live') || !isBusy(elt)) return
+  const question = openAlarm(elt)
+  if (!question || !endQuestion(question, serverResponse)) event.preventDefault()
 })
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) return

@@ -155,9 +155,17 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
       <button type="button" class="button" popovertarget={id}>
         {label}
       </button>
-      <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
+      <div
+        id={id}
+        class="popover confirm"
+        popover="auto"
+        role="dialog"
+        aria-labelledby={`${id}-title`}
+        data-meanwhile={t.meanwhile}
+      >
         <h2 id={`${id}-title`}>{t.what}</h2>
         <p>{whatOf(at, alarm)}</p>
+        <p role="status" class="strong" data-note></p>
         <SoFar at={at} alarm={alarm} />
         <Causes at={at} alarm={alarm} />
         <button type="button" class="button wide" popovertarget={id} popovertargetaction="hide">

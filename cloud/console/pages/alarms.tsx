@@ -56,7 +56,7 @@ export const alarmsPage = page<AlarmsView>({
   navigation: { group: 'work', icon: 'alarm', tasks: ['alarm'] },
   live: ['protection', 'agents', 'payments', 'scan and go', 'assistance'],
   title: (texts) => texts.alarms.title,
-  lead: (at) => at.texts.alarms.lead,
+  lead: (at) => (at.store ? at.texts.alarms.lead : at.texts.alarms.leadOfAll),
   actions: {
     ...alarmActions,
     disposeAll: {
