@@ -1,14 +1,11 @@
-import { toGtin14 } from '../../../policy/gs1/gtin.ts'
-import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
 import { paidForPieces } from '../../shop/purchases/line-value.ts'
-import { searchProducts } from '../../shop/catalogue/operations.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { refundPayment } from '../../sales/payments/refund-payment.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
-import { StoreOfRow, storesToRead } from '../components/all-stores.tsx'
+import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -17,11 +14,10 @@ import { Notice } from '../components/notice.tsx'
 import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isEffective, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
+import { filtersOf } from './purchase-search.ts'
 import { tagOf } from './tags.tsx'
 
 const PAGE = 20
-/** Products whose purchases a search by name finds. */
-const NAMED_LIMIT = 5
 
 /** Kinds of refunds that may name no goods. */
 const GOODS_UNKNOWN: ReadonlySet<string> = new Set(['part'])
@@ -175,26 +171,6 @@ function wantedPieces(text: string, form: FormFields) {
     ...(quantity !== undefined && { quantity: Number(quantity) }),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)),
   }
-}
-
-/**
- * Filters for what a person reads on the page, the receipt or the goods: the end of a number, a product code, the name of
- * a product, a tag. A text may mean several of them.
- */
-async function filtersOf(at: PageContext, text: string): Promise<readonly Record<string, string>[]> {
-  if (text === '' || text.length > 128) return []
-  const read = readProductCode(text)
-  if (read.ok && (read.code.isExact || toGtin14(text) !== undefined)) return [{ ean: text }]
-  const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
-  const storeIds = storesToRead(at, [])
-  const eans = new Set<string>()
-  for (const storeId of storeIds) {
-    const found = await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT })
-    for (const { ean } of found?.products ?? []) if (eans.size < NAMED_LIMIT) eans.add(ean)
-  }
-  const saleIds = text.length <= 64 ? storeIds.map((storeId) => ({ storeId, saleId: text })) : []
-  const numbers = number === undefined ? [] : [{ number }]
-  return [...saleIds, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
 }
 
 /** The newest of these purchases, each once. */
