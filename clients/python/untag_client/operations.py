@@ -1718,6 +1718,15 @@ FetchAlarmsResponseAlarmsItemProduct = TypedDict(
     },
 )
 
+FetchAlarmsResponseAlarmsItemGoods = TypedDict(
+    "FetchAlarmsResponseAlarmsItemGoods",
+    {
+        "brand": NotRequired[str],
+        "category": NotRequired[str],
+        "price": NotRequired[float],
+    },
+)
+
 FetchAlarmsResponseAlarmsItemReceipt = TypedDict(
     "FetchAlarmsResponseAlarmsItemReceipt",
     {
@@ -1755,6 +1764,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
         "itemStatus": NotRequired[Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"]],
         "occurredAt": str,
         "product": NotRequired["FetchAlarmsResponseAlarmsItemProduct"],
+        "goods": NotRequired["FetchAlarmsResponseAlarmsItemGoods"],
         "receipt": NotRequired["FetchAlarmsResponseAlarmsItemReceipt"],
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
