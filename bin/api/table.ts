@@ -68,18 +68,36 @@ function byInterest(columns: readonly string[], rows: readonly Row[]): string[] 
     .map(({ column }) => column)
 }
 
+/** Columns with EUR. In the facts beside a list, `total` is the number of rows. */
+const EUROS: ReadonlySet<string> = new Set(['total', 'price', 'amount', 'recoveredValue', 'subtotal'])
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/
+
+/** The time where the terminal is, with the name of its zone. */
+function localTime(text: string): string {
+  const fields = { dateStyle: 'short', timeStyle: 'medium' } as const
+  const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts(new Date(text))
+  const name = zone.find(({ type }) => type === 'timeZoneName')?.value ?? ''
+  return `${new Intl.DateTimeFormat('sv', fields).format(new Date(text))} ${name}`
+}
+
+/** A value in the cell of a column. */
+function cellIn(row: Row, column: string): string | undefined {
+  const value = row[column]
+  return typeof value === 'number' && EUROS.has(column) ? value.toFixed(2) : cellOf(value)
+}
+
 /** A value in one cell: of an object its name. Undefined for other objects and for lists. */
 function cellOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return ''
   if (isRow(value) && typeof value['name'] === 'string') return cellOf(value['name'])
   if (typeof value === 'object') return undefined
-  // Fractions of seconds are in the JSON.
-  const text = printable(String(value).replaceAll(/\s+/g, ' ')).replace(/^(\d{4}-\d\d-\d\dT[\d:]{8})\.\d{3}Z$/, '$1Z')
+  if (typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))) return localTime(value)
+  const text = printable(String(value).replaceAll(/\s+/g, ' '))
   return text.length > CELL_LIMIT ? `${text.slice(0, CELL_LIMIT - 1)}…` : text
 }
 
 function widthOf(column: string, rows: readonly Row[]): number {
-  return Math.max(column.length, ...rows.map((row) => (cellOf(row[column]) ?? '').length))
+  return Math.max(column.length, ...rows.map((row) => (cellIn(row, column) ?? '').length))
 }
 
 /** The columns that fit, in their order. The first one is always shown. Columns with objects or lists never are. */
@@ -105,5 +123,5 @@ function linesOf(columns: readonly string[], rows: readonly Row[]): string[] {
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))
       .join(' '.repeat(GAP))
       .trimEnd()
-  return [line(columns), ...rows.map((row) => line(columns.map((column) => cellOf(row[column]) ?? '')))]
+  return [line(columns), ...rows.map((row) => line(columns.map((column) => cellIn(row, column) ?? '')))]
 }

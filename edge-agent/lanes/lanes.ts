@@ -285,6 +285,7 @@ export class Lanes {
     const result = decisionResult(items, request, answer, {
       released: before && after ? releasedProduct(before, after, items) : undefined,
       next: after && isWhole && after.unused.length > 0 ? goodsOf(after, items) : [],
+      alarmId: this.#gateRequests.alarmOf(answer),
     })
     onResult(request.deviceId, result)
     return { answer, result }

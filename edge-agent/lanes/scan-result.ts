@@ -64,13 +64,17 @@ export type ScanResult =
 
 /**
  * Makes the result of a decision, with the tag or purchase line that the request names, and its product. `released`: the
- * goods that a receipt released. `next`: the goods that are left.
+ * goods that a receipt released. `next`: the goods that are left. `alarmId`: the alarm that the answer raised.
  */
 export function decisionResult(
   items: Pick<Replica, 'productOf' | 'pictureOf'>,
   { identifiers }: AuthorizeRequest,
   answer: AuthorizeAnswer,
-  { released, next }: { released: KnownProduct | undefined; next: readonly Goods[] },
+  {
+    released,
+    next,
+    alarmId,
+  }: { released: KnownProduct | undefined; next: readonly Goods[]; alarmId: string | undefined },
 ): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
@@ -84,6 +88,7 @@ export function decisionResult(
     ...(product !== undefined && { product }),
     ...(picture !== undefined && { picture }),
     ...(next.length > 0 && { next }),
+    ...(alarmId !== undefined && { alarmId }),
   }
 }
 

@@ -87,7 +87,16 @@ describe('a new user of the command line', () => {
     }))
     const lines = answerText({ success: true, alarms, total: 2 }, true, 80).split('\n')
     expect(lines[0]?.split(/ +/)).toEqual(['eventId', 'occurredAt', 'reason', 'gate'])
-    expect(lines[1]).toBe('evt_06H2HNVBENT9Z8QAX2EF6M56G1  2026-11-29T19:45:31Z  gate_alarm  Ausgang')
+    // The time where the terminal is, with its zone.
+    expect(lines[1]).toMatch(
+      /^evt_06H2HNVBENT9Z8QAX2EF6M56G1 {2}2026-11-\d\d \d\d:\d\d:31 \S+ {2}gate_alarm {2}Ausgang$/,
+    )
+    const purchases = [
+      { transactionId: 'p1', total: 89.9 },
+      { transactionId: 'p2', total: 5 },
+    ]
+    const table = answerText({ success: true, purchases, total: 2 }, true, 80)
+    expect(table.match(/\S+$/gm)).toEqual(['total', '89.90', '5.00', '2'])
     const closings = [1, 2].map((number) => ({
       storeId: 'st_06H04YYPG1S7B6R65MVAQTBYMG',
       number,

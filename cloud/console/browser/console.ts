@@ -5,9 +5,37 @@ interface RequestEvent extends Event {
   readonly detail: { readonly elt: Element }
 }
 
+/** An event of htmx about an answer. */
+interface SwapEvent extends Event {
+  readonly detail: { readonly elt: Element; readonly serverResponse: string }
+}
+
 /** True while a refresh of the part would disturb the user. */
 function isBusy(part: Element): boolean {
   return part.querySelector(':popover-open, :is(input, textarea, select):focus') !== null
+}
+
+/** The open question about an alarm in this part. */
+function openAlarm(part: Element): HTMLElement | null {
+  return part.querySelector<HTMLElement>('[data-alarm] [data-meanwhile]:popover-open')
+}
+
+/**
+ * A colleague may dispose of an alarm while its question is open. Closes the question, or says so above its form if text
+ * was typed there. Returns true if the part may be replaced.
+ */
+function endQuestion(question: HTMLElement, response: string): boolean {
+  const id = question.closest<HTMLElement>('[data-alarm]')?.dataset['alarm'] ?? ''
+  const next = new DOMParser().parseFromString(response, 'text/html')
+  if (next.querySelector('#alarms') === null || next.querySelector(`[data-alarm="${CSS.escape(id)}"]`)) return false
+  const isTyped = [...question.querySelectorAll('input')].some(({ type, value }) => type !== 'hidden' && value !== '')
+  if (!isTyped) {
+    question.hidePopover()
+    return true
+  }
+  const note = question.querySelector<HTMLElement>('[data-note]')
+  if (note && note.textContent === '') note.textContent = question.dataset['meanwhile'] ?? ''
+  return false
 }
 
 /** True if the page is hidden. A part with alarms refreshes nevertheless, because a new alarm sounds. */
@@ -18,11 +46,14 @@ function isUnseen(part: Element): boolean {
 // A live part is not replaced while the user types in it or has a menu of it open. It refreshes at the next message.
 document.addEventListener('htmx:beforeRequest', (event) => {
   const { elt } = (event as RequestEvent).detail
-  if (elt.hasAttribute('data-live') && (isBusy(elt) || isUnseen(elt))) event.preventDefault()
+  if (!elt.hasAttribute('data-live')) return
+  if (isUnseen(elt) || (isBusy(elt) && !openAlarm(elt))) event.preventDefault()
 })
 document.addEventListener('htmx:beforeSwap', (event) => {
-  const { elt } = (event as RequestEvent).detail
-  if (elt.hasAttribute('data-live') && isBusy(elt)) event.preventDefault()
+  const { elt, serverResponse } = (event as SwapEvent).detail
+  if (!elt.hasAttribute('data-live') || !isBusy(elt)) return
+  const question = openAlarm(elt)
+  if (!question || !endQuestion(question, serverResponse)) event.preventDefault()
 })
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) return
@@ -120,24 +151,73 @@ document.addEventListener('keydown', (event) => {
   ;(event.shiftKey ? last : first)?.focus()
 })
 
-// A swap keeps the focus on the same button or link, if the new part still has it. htmx does so only for ids.
+// A swap keeps the focus on the same control, if the same part of the page still has it. htmx does so only for ids. If
+// the control went with its task, the keyboard goes on at the next task of the list, or at the heading of the list.
 const CONTROLS = 'a[href], button, summary'
+const FIELDS = 'input, textarea, select'
+const PLACES = `${CONTROLS}, ${FIELDS}, [tabindex="-1"]`
 const FEATURES = ['popovertarget', 'href', 'name', 'value', 'aria-label']
-const likenessOf = (control: Element) => {
-  const form = control.closest('form')
-  return [control.tagName, form ? nameOf(form) : '', ...FEATURES.map((name) => control.getAttribute(name))].join('\n')
+const TASK = 'article, li, tr, .card'
+/** Maximum number of tasks of a list that are remembered. */
+const TASKS_LIMIT = 100
+const likenessOf = (place: Element) => {
+  const form = place.closest('form')
+  const names = FEATURES.map((name) => place.getAttribute(name))
+  return [place.tagName, form ? nameOf(form) : '', place.matches('h1, h2, h3') ? place.textContent : '', ...names].join(
+    '\n',
+  )
 }
-let focused: string | undefined
+const shown = (part: ParentNode, selector: string) =>
+  [...part.querySelectorAll<HTMLElement>(selector)].filter((each) => each.checkVisibility())
+
+/** Where the focus was: the id of its part of the page, and the likenesses of places that may follow, the best first. */
+interface Focused {
+  readonly part: string
+  readonly places: readonly string[]
+}
+let focused: Focused | undefined
+
+function focusOf(control: Element): Focused {
+  const dialog = control.closest(DIALOG)
+  const place = (dialog && document.querySelector(`[popovertarget="${CSS.escape(dialog.id)}"]`)) ?? control
+  const part = place.closest('[data-live]') ?? document.querySelector('#page')
+  const places: string[] = [likenessOf(place)]
+  for (let each: Element | null = place; each && each !== part; each = each.parentElement) {
+    if (!each.matches(TASK)) continue
+    const siblings = [...(each.parentElement?.children ?? [])]
+    const index = siblings.indexOf(each)
+    for (const sibling of [...siblings.slice(index + 1), ...siblings.slice(0, index).toReversed()].slice(
+      0,
+      TASKS_LIMIT,
+    )) {
+      const first = shown(sibling, CONTROLS).find((other) => other.getAttribute('aria-current') === null)
+      if (first) places.push(likenessOf(first))
+    }
+  }
+  return { part: part?.id ?? '', places }
+}
+
 document.addEventListener('htmx:beforeSwap', () => {
   const control = document.activeElement
-  focused = control?.matches(CONTROLS) ? likenessOf(control) : undefined
+  if (control && control !== document.body) focused = control.matches(PLACES) ? focusOf(control) : undefined
 })
 document.addEventListener('htmx:afterSettle', () => {
-  if (focused === undefined || document.activeElement !== document.body) return
-  const same = [...document.querySelectorAll<HTMLElement>(CONTROLS)].find((each) => likenessOf(each) === focused)
-  // What was pressed is gone, for instance a task that is done: the keyboard goes on at the start of the content.
-  const next = same ?? document.querySelector<HTMLElement>('#content')
-  next?.focus({ preventScroll: true })
+  const before = focused
+  focused = undefined
+  const active = document.activeElement
+  if (!before || (active !== null && active !== document.body && active.checkVisibility())) return
+  const part = document.getElementById(before.part) ?? document
+  const there = new Map(
+    shown(part, PLACES)
+      .toReversed()
+      .map((each) => [likenessOf(each), each]),
+  )
+  const next = before.places.map((likeness) => there.get(likeness)).find((each) => each !== undefined)
+  if (next) return next.focus({ preventScroll: true })
+  const heading = [...shown(part, 'h1, h2, h3'), ...shown(document, '#content h1')][0]
+  if (!heading) return
+  heading.tabIndex = -1
+  heading.focus()
 })
 
 // After a rejected form, its reason is in view, and the cursor is in the first wrong field.

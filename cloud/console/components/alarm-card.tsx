@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
 import type { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
+import { StoreOfRow } from './all-stores.tsx'
 import { Badge } from './card.tsx'
 import { Confirm, ActionButton, ActionForm, formId } from './form.tsx'
 import { TextField } from './fields.tsx'
@@ -9,7 +10,7 @@ import { Icon } from './icons.tsx'
 import { Moment } from './table.tsx'
 
 /** An alarm as the API lists it. */
-export type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
+export type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number] & { readonly storeId?: string }
 type Disposition = NonNullable<Alarm['disposition']>
 
 /** Path of an image of this cloud. The security policy of the page blocks images of other addresses. */
@@ -32,9 +33,10 @@ export function gateOf(at: PageContext, { gate }: Pick<Alarm, 'gate'>): string {
   return gate ?? at.texts.alarms.exit
 }
 
-/** Address of the page of an alarm. */
-export function alarmHref(eventId: string): string {
-  return `/console/alarms/${encodeURIComponent(eventId)}`
+/** Address of the page of an alarm. It names the store while all stores are chosen. */
+export function alarmHref(eventId: string, at?: PageContext, storeId?: string): string {
+  const store = at?.store || storeId === undefined ? '' : `?of=${storeId}`
+  return `/console/alarms/${encodeURIComponent(eventId)}${store}`
 }
 
 /** An alarm that is not disposed of, with everything that a person at the door does about it. */
@@ -50,7 +52,7 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
         <Picture url={product?.imageUrl} />
         <div>
           <h3>
-            <a href={alarmHref(eventId)}>{whatOf(at, alarm)}</a>
+            <a href={alarmHref(eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>
           </h3>
           <p class="number">
             {price === undefined ? null : <strong>{at.formats.money(price)}</strong>}
@@ -59,6 +61,7 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
           <p>
             {t.gate}: {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
           </p>
+          <StoreOfRow at={at} storeId={alarm.storeId} />
           {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
           {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
         </div>
@@ -152,9 +155,17 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
       <button type="button" class="button" popovertarget={id}>
         {label}
       </button>
-      <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
+      <div
+        id={id}
+        class="popover confirm"
+        popover="auto"
+        role="dialog"
+        aria-labelledby={`${id}-title`}
+        data-meanwhile={t.meanwhile}
+      >
         <h2 id={`${id}-title`}>{t.what}</h2>
         <p>{whatOf(at, alarm)}</p>
+        <p role="status" class="strong" data-note></p>
         <SoFar at={at} alarm={alarm} />
         <Causes at={at} alarm={alarm} />
         <button type="button" class="button wide" popovertarget={id} popovertargetaction="hide">

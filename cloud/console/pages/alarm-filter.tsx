@@ -5,12 +5,13 @@ import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { csvFile } from '../frame/csv-file.ts'
 import { NO_FORM } from '../frame/form.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
 
-export type Alarms = z.output<typeof fetchAlarms.response>
+export type Alarms = Omit<z.output<typeof fetchAlarms.response>, 'alarms'> & { readonly alarms: readonly Alarm[] }
 
 /** Alarms of one state in the file. Each needs a search for its receipt. */
 export const FILE_LIMIT = 1_000
@@ -23,6 +24,8 @@ export interface AlarmChoice {
   /** Cause of recorded alarms. */
   readonly cause: AlarmDisposition | undefined
   readonly isFiltered: boolean
+  /** The last day is before the first. The lists then have all days, so that no open alarm is hidden. */
+  readonly isReversed: boolean
 }
 
 /** The choice in the address of the page. */
@@ -30,13 +33,14 @@ export function alarmChoice(at: PageContext): AlarmChoice {
   const deviceId = at.query.get('gate') ?? ''
   const from = dayIn(at, 'from')
   const to = dayIn(at, 'to')
+  const isReversed = from !== undefined && to !== undefined && to < from
   const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
   const filter = {
     ...(deviceId !== '' && { deviceId }),
-    ...(from !== undefined && { raisedFrom: iso(startOfDay(from)) }),
-    ...(to !== undefined && { raisedUntil: iso(startOfDay(addDays(to, 1)) - 1) }),
+    ...(from !== undefined && !isReversed && { raisedFrom: iso(startOfDay(from)) }),
+    ...(to !== undefined && !isReversed && { raisedUntil: iso(startOfDay(addDays(to, 1)) - 1) }),
   }
-  return { filter, cause, isFiltered: cause !== undefined || Object.keys(filter).length > 0 }
+  return { filter, cause, isFiltered: isReversed || cause !== undefined || Object.keys(filter).length > 0, isReversed }
 }
 
 /** A day of the calendar in the address of the page. */
@@ -45,12 +49,11 @@ function dayIn(at: PageContext, name: string): string | undefined {
   return /^2\d{3}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && addDays(day, 0) === day ? day : undefined
 }
 
-/** Gates of the store, for the choice. */
+/** Gates of the chosen store, for the choice. Gates of several stores may have the same names. */
 export async function gatesOf(at: PageContext): Promise<readonly { value: string; label: string }[]> {
-  const { devices } = (await at.runIfAllowed(fetchDevices, { storeId: at.store?.storeId ?? '', limit: 100 })) ?? {
-    devices: [],
-  }
-  return devices.flatMap(({ deviceId, deviceType, name, decommissionedAt }) =>
+  if (!at.store) return []
+  const found = await at.runIfAllowed(fetchDevices, { storeId: at.store.storeId, limit: 100 })
+  return (found?.devices ?? []).flatMap(({ deviceId, deviceType, name, decommissionedAt }) =>
     deviceType === 'exit_gate' && decommissionedAt === undefined ? [{ value: deviceId, label: name ?? deviceId }] : [],
   )
 }
@@ -79,7 +82,13 @@ export function AlarmFilter({
       <summary>{t.filter}</summary>
       <form class="filters" method="get" action={at.path} role="search">
         <TextField form={NO_FORM} name="from" type="date" label={t.from} value={at.query.get('from') ?? ''} />
-        <TextField form={NO_FORM} name="to" type="date" label={t.to} value={at.query.get('to') ?? ''} />
+        <TextField
+          form={choice.isReversed ? { ...NO_FORM, errors: { to: t.toBeforeFrom } } : NO_FORM}
+          name="to"
+          type="date"
+          label={t.to}
+          value={at.query.get('to') ?? ''}
+        />
         {gates.length > 1 ? (
           <Select
             form={NO_FORM}
@@ -131,8 +140,21 @@ export async function alarmsFile(at: PageContext): Promise<string> {
     ...(await allAlarms(at, { ...filter, state: 'disposed', ...(cause && { disposition: cause }) })),
   ]
   const states = { open: t.waiting, acknowledged: t.inProgress, disposed: t.recordedState }
-  const head = [t.time, t.state, t.cause, t.product, t.price, t.recovered, t.gate, t.tagNumber, t.by, t.recordedAt]
+  const head = [
+    ...(at.store ? [] : [at.texts.frame.store]),
+    t.time,
+    t.state,
+    t.cause,
+    t.product,
+    t.price,
+    t.recovered,
+    t.gate,
+    t.tagNumber,
+    t.by,
+    t.recordedAt,
+  ]
   const rows = found.map((alarm) => [
+    ...(at.store ? [] : [nameOfStore(at, alarm.storeId)]),
     { ms: Date.parse(alarm.occurredAt) },
     states[alarm.state],
     alarm.disposition && t.causes[alarm.disposition],
@@ -152,12 +174,15 @@ async function allAlarms(
   filter: { state: Alarm['state']; [name: string]: unknown },
 ): Promise<Alarm[]> {
   const all: Alarm[] = []
-  let cursor: string | undefined
-  do {
-    const about = { storeId: at.store?.storeId ?? '', limit: FILE_PAGE, ...filter, ...(cursor && { cursor }) }
-    const page: Alarms = await at.run(fetchAlarms, about)
-    all.push(...page.alarms)
-    cursor = page.nextCursor
-  } while (cursor !== undefined && all.length < FILE_LIMIT)
+  for (const storeId of storesToRead(at, ['alarm'])) {
+    let cursor: string | undefined
+    do {
+      if (all.length >= FILE_LIMIT) return all
+      const about = { storeId, limit: FILE_PAGE, ...filter, ...(cursor && { cursor }) }
+      const page: Alarms | undefined = await at.runIfAllowed(fetchAlarms, about)
+      all.push(...(page?.alarms ?? []).map((alarm) => ({ ...alarm, storeId })))
+      cursor = page?.nextCursor
+    } while (cursor !== undefined)
+  }
   return all
 }

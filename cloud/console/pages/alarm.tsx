@@ -4,6 +4,7 @@ import { callHelpToAlarm } from '../../protection/records/alarm-queries.ts'
 import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
 import { acknowledgeException } from '../../protection/records/exception-operations.ts'
 import { Actions, CauseButton, gateOf, Picture, Receipt, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState, Pairs } from '../components/card.tsx'
 import { Live } from '../components/live.tsx'
 import { Moment, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -41,14 +42,18 @@ export const alarmActions = {
 export const alarmPage = page<Alarm | undefined>({
   path: '/console/alarms/:eventId',
   roles: rolesFrom('associate'),
-  scope: 'store',
+  scope: 'stores',
   live: ['protection', 'payments', 'scan and go', 'assistance'],
   title: (texts) => texts.alarms.one,
   actions: alarmActions,
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
-    const found = await at.runIfAllowed(fetchAlarms, { storeId, eventId: at.params['eventId'] ?? '' })
-    return found?.alarms[0]
+    const of = at.stores.find(({ storeId }) => storeId === at.query.get('of'))
+    const storeIds = at.store || !of ? storesToRead(at, ['alarm']) : [of.storeId]
+    for (const storeId of storeIds) {
+      const found = await at.runIfAllowed(fetchAlarms, { storeId, eventId: at.params['eventId'] ?? '' })
+      if (found?.alarms[0]) return { ...found.alarms[0], storeId }
+    }
+    return undefined
   },
   view: (at) => (
     <div class="stack wide">
@@ -81,6 +86,7 @@ function Goods({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const ms = Date.parse(alarm.occurredAt)
   const deviceId = alarm.deviceId ?? ''
   const pairs = [
+    [at.texts.frame.store, nameOfStore(at, alarm.storeId)],
     [t.time, <Moment ms={ms} text={at.formats.moment(ms)} />],
     [t.gate, at.opens('/console/agents') ? <a href={`/console/agents/${deviceId}`}>{gateOf(at, alarm)}</a> : undefined],
     [t.price, product && at.formats.money(product.price)],

@@ -8,12 +8,13 @@ import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { disposeAlarms } from '../../protection/records/dispose-alarm.ts'
 import { AlarmCard, alarmHref, CauseButton, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import { nameOfStore, storesToRead, StoresRead } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { alarmActions } from './alarm.tsx'
 import {
   alarmChoice,
@@ -51,11 +52,11 @@ interface AlarmsView {
 export const alarmsPage = page<AlarmsView>({
   path: '/console/alarms',
   roles: rolesFrom('associate'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'alarm', tasks: ['alarm'] },
   live: ['protection', 'agents', 'payments', 'scan and go', 'assistance'],
   title: (texts) => texts.alarms.title,
-  lead: (at) => at.texts.alarms.lead,
+  lead: (at) => (at.store ? at.texts.alarms.lead : at.texts.alarms.leadOfAll),
   actions: {
     ...alarmActions,
     disposeAll: {
@@ -80,14 +81,12 @@ export const alarmsPage = page<AlarmsView>({
   },
   file: { name: (at) => `alarms-${dayOf(at.nowMs)}.csv`, csv: alarmsFile },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
     const choice = alarmChoice(at)
     const { filter, cause } = choice
     const ofGate = filter.deviceId === undefined ? {} : { deviceId: filter.deviceId }
     const cursor = at.query.get('cursor') ?? undefined
     const older = at.query.get('older') ?? undefined
-    const read = async (wanted: { state: Alarm['state']; [name: string]: unknown }) =>
-      (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...wanted })) ?? NO_ALARMS
+    const read = (wanted: Wanted) => readAlarms(at, wanted)
     return {
       open: await read({ state: 'open', ...filter, ...(older !== undefined && { cursor: older }) }),
       acknowledged: await read({ state: 'acknowledged', ...filter }),
@@ -104,7 +103,9 @@ export const alarmsPage = page<AlarmsView>({
         ...(cause && { disposition: cause }),
         ...(cursor !== undefined && { cursor }),
       }),
-      isWatched: ((await at.runIfAllowed(fetchAgents, { storeId, limit: 1 }))?.total ?? 1) > 0,
+      isWatched:
+        ((await at.runIfAllowed(fetchAgents, { ...(at.store && { storeId: at.store.storeId }), limit: 1 }))?.total ??
+          1) > 0,
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
     }
   },
@@ -132,6 +133,26 @@ export const alarmsPage = page<AlarmsView>({
     </div>
   ),
 })
+
+interface Wanted {
+  readonly state: Alarm['state']
+  readonly [name: string]: unknown
+}
+
+/** A page of alarms. Of all stores it contains the newest, and their pages follow in each store alone. */
+async function readAlarms(at: PageContext, wanted: Wanted): Promise<Alarms> {
+  const storeIds = storesToRead(at, ['alarm'])
+  const alarms: Alarm[] = []
+  let total = 0
+  for (const storeId of storeIds) {
+    const found = await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...wanted })
+    if (found && at.store) return { ...found, alarms: found.alarms.map((alarm) => ({ ...alarm, storeId })) }
+    alarms.push(...(found?.alarms ?? []).map((alarm) => ({ ...alarm, storeId })))
+    total += found?.total ?? 0
+  }
+  const timeOf = ({ disposedAt, occurredAt }: Alarm) => Date.parse(disposedAt ?? occurredAt)
+  return { ...NO_ALARMS, alarms: alarms.toSorted((a, b) => timeOf(b) - timeOf(a)).slice(0, SHOWN_LIMIT), total }
+}
 
 /** Figures, and for the script (browser/alarms.ts) the ids of open alarms. Nothing in this part delays its refresh. */
 function Summary({ at, now: { open, inProgress, recorded } }: { at: ViewContext } & AlarmsView) {
@@ -203,7 +224,7 @@ function OpenChoice({ at, open, choice }: { at: ViewContext } & AlarmsView) {
   const total = at.formats.number(open.total)
   return (
     <div class="row alarm-choice">
-      {open.total > 1 ? (
+      {at.store && open.total > 1 ? (
         <>
           <button type="button" class="button" popovertarget="cause-of-all">
             {t.recordAll(total)}
@@ -281,7 +302,7 @@ function Open(props: { at: ViewContext } & AlarmsView) {
   const alarms = [...open.alarms, ...(at.query.has('older') ? [] : acknowledged.alarms)].toSorted(
     (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
   )
-  if (alarms.length === 0 && choice.isFiltered) return null
+  if (alarms.length === 0 && choice.isFiltered && !choice.isReversed) return null
   if (alarms.length === 0 && !at.query.has('older'))
     return (
       <Card title={t.now}>
@@ -295,6 +316,7 @@ function Open(props: { at: ViewContext } & AlarmsView) {
         <AlarmCard at={at} alarm={alarm} />
       ))}
       <OpenPages {...props} />
+      <StoresRead at={at} shown={open.alarms.length} total={open.total} />
       <details class="soft small prose compared">
         <summary>{t.compared}</summary>
         <p>{t.comparedText}</p>
@@ -318,6 +340,7 @@ function History({ at, disposed, choice }: { at: ViewContext } & AlarmsView) {
         )}
       </Card>
       <Pagination at={at} shown={disposed.alarms.length} total={disposed.total} nextCursor={disposed.nextCursor} />
+      <StoresRead at={at} shown={disposed.alarms.length} total={disposed.total} />
     </section>
   )
 }
@@ -329,7 +352,12 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
       caption={t.history}
       rows={alarms}
       columns={[
-        { label: t.product, kind: 'head', cell: (alarm) => <a href={alarmHref(alarm.eventId)}>{whatOf(at, alarm)}</a> },
+        {
+          label: t.product,
+          kind: 'head',
+          cell: (alarm) => <a href={alarmHref(alarm.eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>,
+        },
+        ...(at.store ? [] : [{ label: at.texts.frame.store, cell: (alarm: Alarm) => nameOfStore(at, alarm.storeId) }]),
         { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },
         {
           label: t.recovered,

@@ -3,6 +3,7 @@ import { fetchProduct } from '../../shop/catalogue/operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { approveCheckout } from '../../sales/checkout/approval-operations.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
+import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionButton } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
@@ -29,7 +30,7 @@ const PRODUCTS_LIMIT = 40
 export const approvalsPage = page<ApprovalsView>({
   path: '/console/approvals',
   roles: rolesFrom('associate'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'check', tasks: ['ageCheck', 'spotCheck'] },
   live: ['scan and go', 'payments'],
   title: (texts) => texts.approvals.title,
@@ -47,10 +48,9 @@ export const approvalsPage = page<ApprovalsView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
     const cursor = at.query.get('cursor') ?? undefined
     const found = await at.runIfAllowed(fetchPurchaseHistory, {
-      storeId,
+      ...(at.store && { storeId: at.store.storeId }),
       awaitingApproval: true,
       limit: PAGE,
       ...(cursor !== undefined && { cursor }),
@@ -79,11 +79,12 @@ export const approvalsPage = page<ApprovalsView>({
 
 /** Age-restricted products in the baskets that wait for an age check. */
 async function restrictedProducts(at: PageContext, baskets: readonly Basket[]): Promise<Set<string>> {
-  const storeId = at.store?.storeId ?? ''
   const aged = baskets.filter(({ approvalReason }) => approvalReason === 'age')
-  const ids = [...new Set(aged.flatMap(({ items }) => items.flatMap(({ productId }) => productId ?? [])))]
+  const stores = new Map(
+    aged.flatMap(({ items, storeId }) => items.flatMap(({ productId }) => (productId ? [[productId, storeId]] : []))),
+  )
   const restricted = new Set<string>()
-  for (const productId of ids.slice(0, PRODUCTS_LIMIT)) {
+  for (const [productId, storeId] of [...stores].slice(0, PRODUCTS_LIMIT)) {
     const found = await at.runIfAllowed(fetchProduct, { storeId, productId })
     if (found?.flags?.requiresHumanVerification) restricted.add(productId)
   }
@@ -105,6 +106,7 @@ function BasketCard({ at, basket }: { at: ViewContext<ApprovalsView>; basket: Ba
         <li>
           <div>
             {reason.todo}
+            <StoreOfRow at={at} storeId={basket.storeId} />
             <span class="sub">{t.about(at.formats.number(pieces), purchaseId.slice(-6))}</span>
           </div>
         </li>

@@ -14,7 +14,7 @@ import { Live } from '../components/live.tsx'
 import { Timeline, type TimelineEntry } from '../components/table.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { DeviceHealth, DeviceUse, placeOf, type Device } from './agents.tsx'
-import { EVENTS, namesIn } from './purchase-history.ts'
+import { kindOfEvent, namesIn } from './purchase-history.ts'
 
 type Event = z.output<typeof fetchProtectionEvents.response>['events'][number]
 
@@ -144,7 +144,7 @@ function entryOf(
   names: ReadonlyMap<string, string>,
   goods: ReadonlyMap<string, string>,
 ): TimelineEntry | undefined {
-  const kind = EVENTS[event.type]
+  const kind = kindOfEvent(event)
   if (!kind) return undefined
   const { reason = '', operatorId = '', offline = false, eventId, alarm } = event
   const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { acknowledgeException, fetchExceptions } from '../../protection/records/exception-operations.ts'
 import { resolveRedemption } from '../../protection/redeem/resolve-redemption.ts'
+import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, Pairs, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination } from '../components/table.tsx'
@@ -21,7 +22,7 @@ const RELEASES: ReadonlySet<string> = new Set(['outcome_unknown', 'outcome_confl
 export const exceptionsPage = page<Partial<Listing>>({
   path: '/console/exceptions',
   roles: rolesFrom('viewer'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'warning', tasks: ['emergency', 'release', 'refund', 'exception'] },
   live: ['protection', 'agents', 'payments'],
   title: (texts) => texts.exceptions.title,
@@ -43,7 +44,7 @@ export const exceptionsPage = page<Partial<Listing>>({
   async load(at) {
     const cursor = at.query.get('cursor') ?? undefined
     const found = await at.runIfAllowed(fetchExceptions, {
-      storeId: at.store?.storeId ?? '',
+      ...(at.store && { storeId: at.store.storeId }),
       state: at.query.get('state') === 'acknowledged' ? 'acknowledged' : 'open',
       withoutAlarms: true,
       limit: PAGE,
@@ -106,6 +107,7 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
               </strong>
             </p>
           )}
+          <StoreOfRow at={at} storeId={exception.storeId} />
           <p>{steps[kind] ?? exception.detail}</p>
           <span class="sub">{t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}</span>
           {acknowledgedBy === undefined ? null : (

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { answerAssistanceRequest, fetchAssistanceRequests } from '../../shop/assistance/operations.ts'
 import { MESSAGE_LENGTH } from '../../shop/assistance/queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { StoreOfRow, storesToRead, StoresRead } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { TextArea } from '../components/fields.tsx'
@@ -28,7 +29,7 @@ const CLOSED_LIMIT = 20
 export const helpPage = page<HelpView>({
   path: '/console/help',
   roles: rolesFrom('viewer'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'chat', tasks: ['alarmHelp', 'help'] },
   live: ['assistance'],
   title: (texts) => texts.help.title,
@@ -49,9 +50,14 @@ export const helpPage = page<HelpView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
-    const list = async (status: Request['status'], limit: number) =>
-      (await at.runIfAllowed(fetchAssistanceRequests, { storeId, status, limit }))?.requests ?? []
+    const storeIds = storesToRead(at, ['alarmHelp', 'help'])
+    const list = async (status: Request['status'], limit: number) => {
+      const requests: Request[] = []
+      for (const storeId of storeIds)
+        requests.push(...((await at.runIfAllowed(fetchAssistanceRequests, { storeId, status, limit }))?.requests ?? []))
+      // Ids begin with the time.
+      return requests.toSorted((a, b) => (a.requestId < b.requestId ? 1 : -1)).slice(0, limit)
+    }
     const [open, answered] = [await list('open', OPEN_LIMIT), await list('answered', OPEN_LIMIT)]
     const closed = await list('closed', CLOSED_LIMIT)
     const chosen = at.query.get('request')
@@ -67,6 +73,7 @@ export const helpPage = page<HelpView>({
         <Requests at={at} title={at.texts.help.states.open} requests={at.data.open} isFirst />
         <Requests at={at} title={at.texts.help.states.answered} requests={at.data.answered} />
         <Requests at={at} title={at.texts.help.states.closed} requests={at.data.closed} />
+        <StoresRead at={at} />
       </Live>
     </>
   ),
@@ -96,6 +103,7 @@ function Requests({
               <div>
                 <strong>{nameOf(at, request)}</strong>{' '}
                 {isUrgent(request) ? <Badge tone="alarm">{t.urgent}</Badge> : null}
+                <StoreOfRow at={at} storeId={request.storeId} />
                 <span class="sub">{questionOf(request) ?? causeOf(at, request)}</span>
                 <span class="sub">{at.formats.ago(Date.parse(request.updatedAt), at.nowMs)}</span>
               </div>
@@ -154,6 +162,7 @@ function Chat({ at, request }: { at: ViewContext; request: Request }) {
           <h2>{nameOf(at, request)}</h2>
           <Badge tone={status === 'open' ? 'warn' : 'plain'}>{t.states[status]}</Badge>
         </header>
+        <StoreOfRow at={at} storeId={request.storeId} />
         {isOfShopper ? null : <p class="soft">{causeOf(at, request)}</p>}
         {reason === 'alarm' && at.opens('/console/alarms') ? (
           <a class="button" href="/console/alarms">

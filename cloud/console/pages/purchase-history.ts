@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { ProtectionEventType } from '../../../policy/protection-events.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
@@ -33,11 +34,29 @@ const DEVICES_LIMIT = 500
 type Titles = PageContext['texts']['purchases']['events']
 
 /** Events that people at the desk understand. Requests and grants only precede them. */
-export const EVENTS: Readonly<Partial<Record<ProtectionEventType, { title: keyof Titles; tone: Tone }>>> = {
+const EVENTS: Readonly<Partial<Record<ProtectionEventType, { title: keyof Titles; tone: Tone }>>> = {
   'protection.action.completed': { title: 'released', tone: 'ok' },
   'protection.action.failed': { title: 'failed', tone: 'warn' },
   'protection.authorization.denied': { title: 'denied', tone: 'warn' },
   'protection.exception.raised': { title: 'raised', tone: 'warn' },
+}
+
+/** The same events of goods that leave: no tag comes off at an exit. */
+const EXITS: typeof EVENTS = {
+  'protection.action.completed': { title: 'left', tone: 'ok' },
+  'protection.action.failed': { title: 'leavingFailed', tone: 'warn' },
+  'protection.authorization.denied': { title: 'stopped', tone: 'warn' },
+}
+
+/** What the page says of an event; undefined for requests and grants. */
+export function kindOfEvent({
+  type,
+  protectionAction,
+}: {
+  type: ProtectionEventType
+  protectionAction?: ProtectionAction | undefined
+}) {
+  return (protectionAction === 'authorize_exit' ? EXITS[type] : undefined) ?? EVENTS[type]
 }
 
 /** Payment, releases and refunds of a purchase, with device and operator, in the order of their times. */
@@ -48,7 +67,7 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
   const names = await namesIn(at, storeId)
   const lines = new Map(purchase.items.map(({ itemLineId, name }) => [itemLineId, name]))
   const events = (found?.events ?? []).flatMap((event): TimelineEntry[] => {
-    const kind = EVENTS[event.type]
+    const kind = kindOfEvent(event)
     if (!kind) return []
     const { itemLineId = '', deviceId = '', operatorId = '', offline = false } = event
     const about = [lines.get(itemLineId), names.get(deviceId), names.get(operatorId), offline ? t.offline : undefined]
@@ -61,17 +80,17 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     title: at.texts.alarms.one,
     text: [whatOf(at, alarm), gateOf(at, alarm)].join(' · '),
     tone: alarm.state === 'disposed' ? ('plain' as const) : ('alarm' as const),
-    href: alarmHref(alarm.eventId),
+    href: alarmHref(alarm.eventId, at, storeId),
   }))
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
     atMs: Date.parse(refund.completedAt ?? refund.createdAt),
-    title: refund.kind === 'whole' && isVoided(purchase) ? t.isVoided : t.events.refunded,
+    title: titleOfRefund(at, purchase, refund),
     text: [
       at.formats.money(refund.amount),
       ...(refund.lines ?? []).map(
         ({ itemLineId, quantity }) => `${at.formats.number(quantity)} × ${lines.get(itemLineId) ?? itemLineId}`,
       ),
-      requesterOf(at, refund),
+      requesterOf(at, purchase, refund),
     ]
       .filter((part) => part !== undefined)
       .join(' · '),
@@ -82,12 +101,21 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
   )
 }
 
-/** Person or system that began a refund. */
+/** Tills pay the money of their sales back, and only report it. */
+function titleOfRefund({ texts }: PageContext, purchase: Purchase, { kind }: Purchase['refunds'][number]): string {
+  const t = texts.purchases
+  if (kind === 'whole' && isVoided(purchase)) return t.isVoided
+  return purchase.receipt.till === undefined ? t.events.refunded : t.events.returned
+}
+
+/** Person or system that began a refund; of a till's sale, the till that sold. */
 function requesterOf(
   { texts }: PageContext,
+  { receipt: { till } }: Purchase,
   { outside, requestedBy, requestedByName }: Purchase['refunds'][number],
 ): string | undefined {
   const t = texts.purchases.refundedBy
+  if (till) return till.tillId === undefined ? undefined : texts.purchases.soldAt(till.tillId)
   if (outside !== undefined) return t.provider
   if (requestedBy === undefined) return undefined
   return requestedByName ?? (requestedBy.startsWith('key_') ? t.program : t.untag)

@@ -1,13 +1,11 @@
-import { toGtin14 } from '../../../policy/gs1/gtin.ts'
-import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
 import { paidForPieces } from '../../shop/purchases/line-value.ts'
-import { searchProducts } from '../../shop/catalogue/operations.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { refundPayment } from '../../sales/payments/refund-payment.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
+import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -16,11 +14,10 @@ import { Notice } from '../components/notice.tsx'
 import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isEffective, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
+import { filtersOf } from './purchase-search.ts'
 import { tagOf } from './tags.tsx'
 
 const PAGE = 20
-/** Products whose purchases a search by name finds. */
-const NAMED_LIMIT = 5
 
 /** Kinds of refunds that may name no goods. */
 const GOODS_UNKNOWN: ReadonlySet<string> = new Set(['part'])
@@ -40,7 +37,7 @@ interface RefundsView {
 export const purchasesPage = page<RefundsView>({
   path: '/console/purchases',
   roles: rolesFrom('manager'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'money' },
   title: (texts) => texts.purchases.title,
   lead: (at) => at.texts.purchases.lead,
@@ -60,7 +57,6 @@ export const purchasesPage = page<RefundsView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
     const text = at.query.get('purchase')?.trim() ?? ''
     const purchase = await purchaseNamed(at, text)
     const nothing = { recent: [], history: [], total: undefined, nextCursor: undefined }
@@ -77,7 +73,7 @@ export const purchasesPage = page<RefundsView>({
     for (const filter of text === '' ? [{}] : filters)
       pages.push(
         await at.runIfAllowed(fetchPurchaseHistory, {
-          storeId,
+          ...(at.store && { storeId: at.store.storeId }),
           limit: PAGE,
           ...filter,
           ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
@@ -152,7 +148,7 @@ async function purchaseNamed(at: PageContext, text: string): Promise<Purchase | 
   if (purchaseId === undefined) return undefined
   try {
     const { success: _, ...found } = await at.run(fetchPurchase, { transactionId: purchaseId })
-    return found.storeId === at.store?.storeId ? found : undefined
+    return !at.store || found.storeId === at.store.storeId ? found : undefined
   } catch (error) {
     if (asFailure(error).code === 'not-found') return undefined
     throw error
@@ -175,21 +171,6 @@ function wantedPieces(text: string, form: FormFields) {
     ...(quantity !== undefined && { quantity: Number(quantity) }),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)),
   }
-}
-
-/**
- * Filters for what a person reads on the page, the receipt or the goods: the end of a number, a product code, the name of
- * a product, a tag. A text may mean several of them.
- */
-async function filtersOf(at: PageContext, text: string): Promise<readonly Record<string, string>[]> {
-  if (text === '' || text.length > 128) return []
-  const read = readProductCode(text)
-  if (read.ok && (read.code.isExact || toGtin14(text) !== undefined)) return [{ ean: text }]
-  const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
-  const storeId = at.store?.storeId ?? ''
-  const named = (await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT }))?.products ?? []
-  const saleId = text.length <= 64 ? [{ saleId: text }] : []
-  return [...saleId, ...(number === undefined ? [] : [{ number }]), ...named.map(({ ean }) => ({ ean })), { tag: text }]
 }
 
 /** The newest of these purchases, each once. */
@@ -231,6 +212,7 @@ function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: reado
                       ? t.tillSale(purchase.receipt.till.saleId, purchase.receipt.till.tillId ?? '')
                       : name}
                   </strong>
+                  <StoreOfRow at={at} storeId={purchase.storeId} />
                   <span class="sub">
                     {at.formats.moment(Date.parse(purchase.timestamp))} · {at.formats.money(purchase.total)}
                   </span>

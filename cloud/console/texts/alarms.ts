@@ -5,6 +5,7 @@ export const alarmsTexts = bilingual({
   en: {
     title: 'Alarms',
     lead: 'At the exits of this store. New alarms appear by themselves.',
+    leadOfAll: 'At the exits of all stores. New alarms appear by themselves.',
     summary: 'Alarms at a glance',
     waiting: 'Waiting',
     inProgress: 'In progress',
@@ -76,10 +77,12 @@ export const alarmsTexts = bilingual({
     correct: 'Change',
     soFar: (cause: string) => `So far: ${cause}`,
     before: (cause: string) => `Before that: ${cause}`,
+    meanwhile: 'A colleague has recorded a cause in the meantime. Go back to see it.',
     history: 'Recorded alarms',
     filter: 'Filter and download',
     from: 'Alarms from',
     to: 'to',
+    toBeforeFrom: 'This day is before the first one. All days are shown.',
     causeOfRecorded: 'Cause of recorded alarms',
     showAll: 'Show all',
     found: (open: string, inProgress: string, recorded: string) =>
@@ -125,6 +128,7 @@ export const alarmsTexts = bilingual({
   de: {
     title: 'Alarme',
     lead: 'An den Ausgängen dieser Filiale. Neue Alarme erscheinen von selbst.',
+    leadOfAll: 'An den Ausgängen aller Filialen. Neue Alarme erscheinen von selbst.',
     summary: 'Alarme auf einen Blick',
     waiting: 'Wartend',
     inProgress: 'In Arbeit',
@@ -198,10 +202,12 @@ export const alarmsTexts = bilingual({
     correct: 'Ändern',
     soFar: (cause: string) => `Bisher: ${cause}`,
     before: (cause: string) => `Davor: ${cause}`,
+    meanwhile: 'Jemand aus dem Team hat inzwischen eine Ursache erfasst. Gehen Sie zurück, um sie zu sehen.',
     history: 'Festgehaltene Alarme',
     filter: 'Filtern und herunterladen',
     from: 'Alarme von',
     to: 'bis',
+    toBeforeFrom: 'Dieser Tag liegt vor dem ersten. Gezeigt werden alle Tage.',
     causeOfRecorded: 'Ursache festgehaltener Alarme',
     showAll: 'Alle zeigen',
     found: (open: string, inProgress: string, recorded: string) =>

@@ -22,6 +22,10 @@ export const frameTexts = bilingual({
     noStore: 'No store',
     chooseStore: 'Choose a store',
     chooseStoreLead: 'This page shows one store.',
+    someStores: (shown: string, total: string) =>
+      `This page shows ${shown} of your ${total} stores, first those in which something waits. Choose a store to see another one.`,
+    newestOfStores: (shown: string, total: string) =>
+      `The newest ${shown} of ${total} of all stores. Choose a store to see older ones.`,
     moreStores: (shown: number, total: number) => `The first ${shown} of ${total} stores. Other stores open by a link.`,
     account: 'Account',
     accountOf: (name: string) => `Account of ${name}`,
@@ -76,6 +80,10 @@ export const frameTexts = bilingual({
     noStore: 'Keine Filiale',
     chooseStore: 'Wählen Sie eine Filiale',
     chooseStoreLead: 'Diese Seite zeigt eine Filiale.',
+    someStores: (shown: string, total: string) =>
+      `Diese Seite zeigt ${shown} Ihrer ${total} Filialen, zuerst die, in denen etwas wartet. Andere sehen Sie, wenn Sie eine Filiale wählen.`,
+    newestOfStores: (shown: string, total: string) =>
+      `Die neuesten ${shown} von ${total} aller Filialen. Ältere sehen Sie, wenn Sie eine Filiale wählen.`,
     moreStores: (shown: number, total: number) =>
       `Die ersten ${shown} von ${total} Filialen. Andere Filialen öffnet ein Link.`,
     account: 'Konto',

@@ -68,6 +68,8 @@ export const de: Texts = {
     pending: 'Erstattung unterwegs',
     failed: 'Erstattung fehlgeschlagen',
     qr: 'QR-Code dieses Belegs',
+    codeUseAtExit:
+      'Zeigen Sie diesen Code nur, wenn der Ausgang oder das Personal danach fragt. Er gilt 24 Stunden nach der Zahlung.',
     codeUse:
       'Zeigen Sie diesen Code an der Station, am Ausgang oder dem Personal. Er gilt 24 Stunden nach der Zahlung.',
     tagsOff: 'An dieser Ware ist keine Warensicherung mehr.',

@@ -68,6 +68,7 @@ export const en: Texts = {
     pending: 'Refund on its way',
     failed: 'Refund failed',
     qr: 'QR code of this receipt',
+    codeUseAtExit: 'Show this code only if the exit or our staff ask for it. It works for 24 hours after payment.',
     codeUse: 'Show this code at the station, at the exit or to our staff. It works for 24 hours after payment.',
     tagsOff: 'No security tag is left on these goods.',
     paid: 'Paid',

@@ -52,6 +52,8 @@ export interface Texts {
     failed: string
     qr: string
     codeUse: string
+    /** The same, once no tag is left to release. */
+    codeUseAtExit: string
     tagsOff: string
     paid: string
     beforeLeaving: string

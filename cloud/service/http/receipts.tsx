@@ -107,12 +107,13 @@ function ForTheExit({
   if (receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined) return <p>{t.expired}</p>
   if (receipt.status === 'UNLOADED')
     return receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null
+  const isOff = receipt.securityTagStatus === 'deactivated'
   return (
     <>
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
       <TagHint texts={texts} purchase={receipt} />
-      {receipt.securityTagStatus === 'deactivated' ? <p>{t.tagsOff}</p> : null}
-      {receipt.receiptQrCode ? <p class="soft">{t.codeUse}</p> : null}
+      {isOff ? <p>{t.tagsOff}</p> : null}
+      {receipt.receiptQrCode ? <p class="soft">{isOff ? t.codeUseAtExit : t.codeUse}</p> : null}
       {receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null}
     </>
   )

@@ -354,7 +354,9 @@ export async function raiseForEvent(
   })
 }
 
-function isDeniedForStaff({ type, reason }: TagEvent): boolean {
+/** False for a tag that leaves: it opens no barrier, so no shopper waits. The light of the gate calls staff. */
+function isDeniedForStaff({ type, reason, protectionAction, epc, tagUid, tagId }: TagEvent): boolean {
+  if (protectionAction === 'authorize_exit' && (epc ?? tagUid ?? tagId)) return false
   return type === 'protection.authorization.denied' && reason === 'manual_assistance_required'
 }
 

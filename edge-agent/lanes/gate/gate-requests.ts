@@ -59,6 +59,8 @@ export class GateRequests {
   /** Running requests. A scanner reads a presented receipt several times, and all these reads share one answer. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
   readonly #passages = new Map<string, number>()
+  /** Ids of the alarms that answers raised. */
+  readonly #alarms = new WeakMap<AuthorizeAnswer, string>()
 
   constructor(parts: GateRequestsParts) {
     this.#parts = parts
@@ -76,6 +78,11 @@ export class GateRequests {
     const answer = this.#handleOnce(request).finally(() => this.#underWay.delete(key))
     this.#underWay.set(key, answer)
     return answer
+  }
+
+  /** Id of the alarm that this answer raised. An operator at the gate may handle the alarm. */
+  alarmOf(answer: AuthorizeAnswer): string | undefined {
+    return this.#alarms.get(answer)
   }
 
   /** Handles a person who passed the gate. */
@@ -165,7 +172,7 @@ export class GateRequests {
     const shown = gateSignal(answer, hasTag, trust.policy?.policy, wiring.sirenSecondsOf(deviceId), isReleased)
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     if (!shown?.isAlarm) return
-    journal.add({
+    const eventId = journal.add({
       type: 'protection.exception.raised',
       deviceId,
       protectionAction: action,
@@ -175,6 +182,10 @@ export class GateRequests {
       ...identifiers,
       ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
     })
+    if (eventId !== undefined) {
+      gates.alarms.raised(deviceId, eventId)
+      this.#alarms.set(answer, eventId)
+    }
     await journal.write()
   }
 }

@@ -30,8 +30,15 @@ interface AlarmDialogParts {
   lines: Pick<GateLines, 'latest' | 'setState'>
 }
 
-/** Prepares the dialog for alarms. The result opens it for an alarm, after a sign-in if no operator is signed in. */
-function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts): (a: ChosenAlarm) => void {
+interface AlarmDialog {
+  /** Opens the dialog for an alarm, after a sign-in if no operator is signed in. */
+  open(alarm: ChosenAlarm): void
+  /** Says in the open dialog what a colleague did about its alarm meanwhile, and keeps what was typed. */
+  changed(alarmId: string): void
+}
+
+/** Prepares the dialog for alarms. */
+function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts): AlarmDialog {
   const { deviceId, texts } = context
   const dialog = slot<HTMLDialogElement>('alarm-dialog')
   let chosen: ChosenAlarm | undefined
@@ -56,15 +63,19 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     write('alarm-error', answer.status === 404 ? texts.gate.tooLate : texts.requestFailed[answer.fault].what)
   }
 
-  function describe(alarm: ChosenAlarm): void {
-    const { time, item, handled, step } = alarm
+  function describeState({ handled, step }: ChosenAlarm): void {
     const isDisposed = step !== 'none' && step !== 'acknowledged'
-    chosen = alarm
-    write('alarm-title', texts.gate.handleTitle(time))
-    write('alarm-item', item)
     write('alarm-known', isDisposed ? texts.gate.recorded(handled) : handled)
     slot('alarm-known').hidden = handled === ''
     slot('alarm-acknowledge').hidden = isDisposed
+  }
+
+  function describe(alarm: ChosenAlarm): void {
+    const { time, item } = alarm
+    chosen = alarm
+    write('alarm-title', texts.gate.handleTitle(time))
+    write('alarm-item', item)
+    describeState(alarm)
     write('alarm-error', '')
     slot<HTMLInputElement>('recovered').value = ''
   }
@@ -79,7 +90,13 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     button.addEventListener('click', () => void send(button.dataset['step'] as AlarmStep))
   slot('alarm-close').addEventListener('click', () => dialog.close())
 
-  return (alarm) => (operator.isSignedIn ? show(alarm) : signIn.open(() => show(alarm)))
+  return {
+    open: (alarm) => (operator.isSignedIn ? show(alarm) : signIn.open(() => show(alarm))),
+    // `chosen` keeps what the operator chose: a button that was pressed at this moment still replaces nothing unseen.
+    changed: (alarmId) => {
+      if (dialog.open && chosen?.alarmId === alarmId) describeState(lines.latest(chosen))
+    },
+  }
 }
 
 /** Script of the display at the gate. Staff handle alarms in the list of the last decisions. */
@@ -90,8 +107,8 @@ const operator = openOperator(context, slot('operator-name').dataset['name'] ?? 
 const signIn = new SignIn(context, operator)
 const play = openSound(context)
 const fit = fitTexts(slot('stage'))
-const lines = openGateLines(texts, (alarm) => handle(alarm))
-const handle = openAlarmDialog({ context, operator, signIn, lines })
+const lines = openGateLines(texts, (alarm) => alarmDialog.open(alarm))
+const alarmDialog = openAlarmDialog({ context, operator, signIn, lines })
 let isLost = false
 /** The last status. */
 let status: Pick<PageStatus, 'devices' | 'emergency'> = { devices: [], emergency: null }
@@ -131,7 +148,10 @@ function rest(): void {
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person') return
-  if (event.type === 'alarm') return lines.setState(event.alarmId, event)
+  if (event.type === 'alarm') {
+    lines.setState(event.alarmId, event)
+    return alarmDialog.changed(event.alarmId)
+  }
   if (event.type === 'operator') return setOperator(event.name)
   const view = gateView(event, texts)
   if (view && !isWayOut(status, deviceId) && replaces(view.tone, shown.tone, now() - shown.atMs)) {

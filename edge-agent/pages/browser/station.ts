@@ -1,6 +1,6 @@
 import { LONGEST_SCAN, SILENCE_MS, typedBurst } from '../model/typed-burst.ts'
 import { resultView, type ResultView } from '../model/result-view.ts'
-import type { LiveEvent, PageResult } from '../model/wire.ts'
+import type { LiveEvent, PageResult, PageStatus } from '../model/wire.ts'
 import type { Advice, Texts } from '../texts/texts.ts'
 import { sendScan } from './api.ts'
 import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
@@ -40,6 +40,8 @@ function openStage(texts: Texts): Stage {
     // Drops the scanned text together with its result.
     press = () => undefined
     if (resting) return draw(resting, '')
+    // A text of a result that is gone must not be read again.
+    write('aloud', '')
     stage.dataset['view'] = 'idle'
     fit()
   }
@@ -224,7 +226,7 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 }
 
 function onEvent(event: LiveEvent): void {
-  if (event.type === 'status') return header.setStatus(event.status)
+  if (event.type === 'status') return setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person' || event.type === 'alarm') return
   // During a request, postpones results that arrive as events, because the answer may contain the same result.
   if (event.type === 'result') return underWay.size > 0 ? void postponed.push(event.result) : show(event.result)
@@ -233,14 +235,33 @@ function onEvent(event: LiveEvent): void {
 }
 
 let wasLost = false
+let isEmergency = false
+
+/** Nothing invites to scan while nothing can answer, or while people must leave. */
+function rest(): void {
+  stage.rest(
+    wasLost
+      ? fault(texts.lost)
+      : isEmergency
+        ? { ...fault(texts.emergency.leave), headline: texts.emergency.title }
+        : undefined,
+  )
+}
+
+function setStatus(status: PageStatus): void {
+  header.setStatus(status)
+  if (isEmergency === (status.emergency !== null)) return
+  isEmergency = status.emergency !== null
+  rest()
+}
+
 const askAgent = listen({
   onEvent,
   onLink(isLost) {
     header.setLost(isLost)
-    // Nothing invites to scan while nothing can answer.
-    stage.rest(isLost ? fault(texts.lost) : undefined)
     if (wasLost && !isLost) void reloadIfOutdated().then(operator.refresh)
     wasLost = isLost
+    rest()
   },
 })
 listenForScans((text) => void scan(text, false))

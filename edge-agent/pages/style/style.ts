@@ -72,8 +72,10 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
   .result button.main { flex-grow: 2; padding: .2rem .6rem; font-size: 1.1rem }
 }
 @media (max-height: 720px) {
-  /* A result needs the whole screen; its buttons are enough for what may come next. */
-  .station:has([data-view='result']) footer { display: none }
+  /* A result needs the whole screen; its buttons are enough for what may come next, and the link of the language. */
+  .station:has([data-view='result']) footer { position: absolute; left: .5rem; bottom: .5rem; padding: 0; border: 1px solid var(--line); border-radius: 12px }
+  .station:has([data-view='result']) footer > :not(.language) { display: none }
+  .station:has([data-view='result']) .language { padding: .2rem .8rem }
 }
 @media (max-height: 620px) {
   .bar { padding: .3rem 1.1rem }
@@ -175,7 +177,7 @@ const GATE = `
   .gate aside li:has(code:not(:empty)) > span:not(.handled) { display: none }
   .gate aside li button, .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .6rem; font-size: .85rem; white-space: nowrap }
 }
-@media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } }
+@media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } .alarm-theft { grid-column: 1 / -1; grid-template-columns: 1fr 1fr; gap: .5rem; align-items: end } }
 @media (max-height: 620px) {
   .gate .icon { width: 4.5rem }
   .gate .stage { padding: .4rem }

@@ -201,6 +201,8 @@ export const de: Texts = {
     wrong_address: 'Es antwortet eine andere Adresse als die eingestellte. Bitte die Technik rufen.',
   },
   emergency: {
+    title: 'Feueralarm',
+    leave: { what: 'Bitte verlassen Sie jetzt das Geschäft.', todo: 'Scannen ist nach dem Alarm wieder möglich.' },
     opened: 'Notfall: Dieser Ausgang ist offen, bis die Brandmeldezentrale oder der Schalter zurückgesetzt ist.',
     elsewhere: 'Notfall: Die Ausgänge sind offen. Dieses Gerät öffnet nicht.',
     lost: (devices) => `Der Notfall-Eingang von ${devices} ist nicht lesbar: Bitte Netzwerk und Strom prüfen.`,

@@ -197,6 +197,8 @@ export const en: Texts = {
     wrong_address: 'Another address answers than the configured one. Please call a technician.',
   },
   emergency: {
+    title: 'Fire alarm',
+    leave: { what: 'Please leave the store now.', todo: 'You can scan again when the alarm is over.' },
     opened: 'Emergency: this exit is open until the fire panel or switch is reset.',
     elsewhere: 'Emergency: the exits are open. This device does not open.',
     lost: (devices) => `The agent cannot read the emergency input of ${devices}: check its network and power.`,

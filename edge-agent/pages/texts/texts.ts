@@ -153,9 +153,9 @@ export interface Texts {
   findings: Record<FindingCode, string>
   /**
    * Texts for an emergency that opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable
-   * emergency inputs.
+   * emergency inputs. `title` and `leave`: a station, in place of the invitation to scan.
    */
-  emergency: { opened: string; elsewhere: string; lost(devices: string): string }
+  emergency: { opened: string; elsewhere: string; title: string; leave: Advice; lost(devices: string): string }
   tooOld(release: string): string
   /** The agent has no complete copy of the items yet. */
   withoutItems: string

@@ -197,6 +197,8 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     }
     const press = (of: typeof page, name: string) =>
       of.getByRole('button', { name }).filter({ visible: true }).first().click()
+    // What was typed keeps the question of the first guard open.
+    await page.getByLabel('Value of recovered goods').filter({ visible: true }).first().fill('1')
     await press(two.page, 'Forgot to pay')
     await two.page.getByText('The cause is recorded').first().waitFor()
     await press(page, 'Theft')
@@ -381,6 +383,101 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await page.getByText('Prüfen Sie die markierten Felder.').waitFor()
     expect(await page.getByLabel('Menge').inputValue()).toBe('keine Zahl')
     await expect.poll(() => page.evaluate('document.activeElement.name')).toBe('limit')
+    await close()
+  })
+
+  /** Raises alarms like the one of the filled console. */
+  async function raise(...eventIds: string[]): Promise<void> {
+    const { database } = shop.cloud.db
+    const read = database.reads
+    const event = await read
+      .selectFrom('protection_event')
+      .selectAll()
+      .where('event_id', '=', 'evt_alarm')
+      .executeTakeFirstOrThrow()
+    const alarm = await read
+      .selectFrom('protection_exception')
+      .selectAll()
+      .where('event_id', '=', 'evt_alarm')
+      .executeTakeFirstOrThrow()
+    await database.write(async (db) => {
+      for (const eventId of eventIds) {
+        const body = JSON.stringify({ ...JSON.parse(event.body), eventId })
+        await db
+          .insertInto('protection_event')
+          .values({ ...event, event_id: eventId, body })
+          .execute()
+        const own = { exception_id: `exc_${eventId}`, event_id: eventId, subject: eventId, acknowledged_ms: null }
+        await db
+          .insertInto('protection_exception')
+          .values({ ...alarm, ...own })
+          .execute()
+      }
+    })
+  }
+
+  it('ends an open question about an alarm that a colleague disposed of, and keeps what was typed', async () => {
+    await raise('evt_a', 'evt_b')
+    const { page, problems, close } = await open('light', 'en', 1280)
+    await page.goto(`${base}/console/alarms?store=${shop.storeId}`)
+    const card = (id: string) => page.locator(`article[data-alarm="${id}"]`)
+    const refresh = () => page.evaluate(`document.querySelector('#alarms').dispatchEvent(new Event('sse:changed'))`)
+    const dispose = (eventId: string) => shop.ok('disposeAlarm', { eventId, disposition: 'real', operatorId: 'Gustav' })
+    await card('evt_a').getByRole('button', { name: 'Record the cause' }).click()
+    await dispose('evt_a')
+    await refresh()
+    await expect.poll(() => card('evt_a').count()).toBe(0)
+    await card('evt_b').getByRole('button', { name: 'Record the cause' }).click()
+    const value = card('evt_b').getByLabel('Value of recovered goods')
+    await value.fill('12')
+    await dispose('evt_b')
+    await refresh()
+    await page.getByText('A colleague has recorded a cause in the meantime. Go back').waitFor()
+    expect(await value.inputValue()).toBe('12')
+    await page.keyboard.press('Escape')
+    await refresh()
+    await expect.poll(() => card('evt_b').count()).toBe(0)
+    expect(problems).toEqual([])
+    await close()
+  })
+
+  it.each([
+    ['approvals', '/console/approvals', undefined, /let them pay/],
+    ['exceptions', '/console/exceptions', undefined, /^Done/],
+    ['operators', '/console/operators', 'Remove', 'Remove'],
+    ['alarms', '/console/alarms', 'Record the cause', 'Forgot to pay'],
+    ['alarm', '/console/alarms/evt_alarm', /^(?:Record the cause|Change)$/, 'Theft'],
+    ['help', '/console/help', 'Done', 'Yes, done'],
+  ] as const)('goes on with the keyboard after a form has done its task: %s', async (name, path, opener, confirm) => {
+    if (name === 'alarms') await raise('evt_c', 'evt_d')
+    const { page, close } = await open('light', 'en', 1280, { path })
+    if (name === 'help') await page.locator('#requests a.button').first().click()
+    const main = page.locator('#page')
+    const focused = () =>
+      page.evaluate<string>(`(() => {
+        const { activeElement: at } = document
+        return at.closest('#page') && at.checkVisibility() ? at.tagName : 'lost: ' + at.tagName
+      })()`)
+    if (opener !== undefined) {
+      await main.getByRole('button', { name: opener }).first().focus()
+      await page.keyboard.press('Enter')
+    }
+    const inside = opener === undefined ? main : page.locator('.popover:popover-open')
+    await inside
+      .getByRole('button', { name: confirm, exact: typeof confirm === 'string' })
+      .first()
+      .focus()
+    await page.keyboard.press('Enter')
+    await page.locator('#toasts').getByText(/\w/).first().waitFor()
+    await expect.poll(focused).toMatch(/^(?:A|BUTTON|H1|H2|H3|SUMMARY)$/)
+    // The message of the event stream refreshes the list again.
+    await page.evaluate(
+      `document.querySelectorAll('[data-live]').forEach((part) => part.dispatchEvent(new Event('sse:changed')))`,
+    )
+    await page.waitForLoadState('networkidle')
+    expect(await focused()).toMatch(/^(?:A|BUTTON|H1|H2|H3|SUMMARY)$/)
+    if (name === 'alarms')
+      expect(await page.evaluate(`document.activeElement.closest('[data-alarm]') !== null`)).toBe(true)
     await close()
   })
 })

@@ -75,9 +75,114 @@ describe('pages of the store manager', () => {
       expect(text).toContain('Choose a store')
       for (const { storeId } of stores) expect(text).toContain(`href="${path}?store=${storeId}"`)
     }
-    const alarms = await read('/console/alarms')
-    expect(alarms).toContain('Alarms at the exit: 1')
-    expect(alarms).not.toContain('Help calls: ')
+    expect(await read('/console/orders')).toContain('New orders: 1')
+    expect(await read('/console/orders')).not.toContain('Help calls: ')
+  })
+
+  it('alarms: says at the field that the last day is before the first, and hides no open alarm', async () => {
+    const text = await get('/console/alarms?from=2026-11-28&to=2026-11-27')
+    expect(text).toMatch(/<input[^>]*name="to"[^>]*aria-invalid="true"/)
+    expect(text).toContain('This day is before the first one')
+    expect(text).toContain('data-alarm="evt_alarm"')
+  })
+
+  it('all stores: shows the work of all with the store of each row, and acts on it', async () => {
+    const { stores } = await shop.ok('fetchStores')
+    const { storeId, tradingName } = stores.find((each: Json) => each.storeId !== shop.storeId)
+    const own = stores.find((each: Json) => each.storeId === shop.storeId).tradingName
+    const { database } = shop.cloud.db
+    const events = await database.reads
+      .selectFrom('protection_event')
+      .selectAll()
+      .where('event_id', '=', 'evt_alarm')
+      .execute()
+    const [exceptions, kinds] = [
+      await database.reads.selectFrom('protection_exception').selectAll().execute(),
+      ['gate_alarm', 'door_forced'],
+    ]
+    await database.write(async (db) => {
+      for (const { body, ...row } of events) {
+        const there = JSON.stringify({ ...JSON.parse(body), storeId, eventId: 'evt_there' })
+        await db
+          .insertInto('protection_event')
+          .values({ ...row, store_id: storeId, event_id: 'evt_there', body: there })
+          .execute()
+      }
+      for (const row of exceptions.filter(({ kind, store_id: at }) => kinds.includes(kind) && at === shop.storeId))
+        await db
+          .insertInto('protection_exception')
+          .values({
+            ...row,
+            exception_id: `${row.exception_id}_there`,
+            store_id: storeId,
+            event_id: row.event_id && 'evt_there',
+          })
+          .execute()
+    })
+    const { zoneId } = await shop.ok('createZone', { storeId, name: 'Kasse 2' })
+    await shop.ok('requestAssistance', { zoneId, message: 'Hallo?' })
+    const all = { cookie: 'untag_console=test/all', [ROLE_HEADER]: 'manager', 'accept-language': 'en' }
+    const read = async (path: string) => (await app.request(path, { headers: all })).text()
+    for (const path of ['/console/alarms', '/console/exceptions', '/console/help']) {
+      const text = await read(path)
+      for (const name of [own, tradingName]) expect([path, text.includes(`Store: ${name}`)]).toEqual([path, true])
+      expect(text).not.toContain('Choose a store')
+    }
+    for (const path of ['/console/approvals', '/console/purchases'])
+      expect([path, (await read(path)).includes(`Store: ${own}`)]).toEqual([path, true])
+    expect(await read('/console/alarms')).not.toContain('Record one cause for all')
+    const href = `/console/alarms/evt_there?of=${storeId}`
+    expect(await read('/console/alarms')).toContain(`href="${href}"`)
+    expect(await read(href)).toContain(`<dd>${tradingName}</dd>`)
+    const cause = { _store: 'all', eventId: 'evt_there', disposition: 'real', seen: 'none' }
+    expect(await post('/console/alarms', 'dispose', cause)).toMatchObject({ status: 303 })
+    const { alarms } = await shop.ok('fetchAlarms', { storeId, state: 'disposed' })
+    expect(alarms).toMatchObject([{ eventId: 'evt_there', disposition: 'real' }])
+    expect((await shop.ok('fetchAlarms', { storeId: shop.storeId, state: 'open' })).alarms).toHaveLength(1)
+    expect(await read('/console/alarms')).toMatch(new RegExp(`Theft[^]*${tradingName}|${tradingName}[^]*Theft`))
+    expect((await app.request('/console/alarms?file', { headers: all })).status).toBe(200)
+    await post('/console/exceptions', 'acknowledge', { _store: 'all', exceptionId: 'exc_3_there' })
+  })
+
+  it('purchases: says what a till took back, and what happened at the exit', async () => {
+    const { storeId } = shop
+    const [{ ean, name }] = shop.products
+    const sale = {
+      saleId: '4711',
+      tillId: 'till-3',
+      occurredAt: new Date().toISOString(),
+    }
+    const lines = [{ ean, name, quantity: 1, priceUnit: 8_990, vat: 19 }]
+    const { results } = await shop.ok('recordSales', { storeId, sales: [{ ...sale, totalCent: 8_990, lines }] })
+    const [{ purchaseId }] = results
+    const back = { returnId: 'R-4711', saleId: '4711', tillId: 'till-3', occurredAt: sale.occurredAt }
+    await shop.ok('recordReturns', { storeId, returns: [back] })
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
+    const occurred_ms = shop.cloud.platform.clock.wall()
+    await database.write(async (db) => {
+      for (const type of ['protection.action.completed', 'protection.authorization.denied'] as const) {
+        const event = {
+          type,
+          eventId: `evt_${type}`,
+          occurredAt: new Date(occurred_ms).toISOString(),
+          storeId,
+          purchaseId,
+          protectionAction: 'authorize_exit',
+        }
+        const row = { event_id: event.eventId, tenant, store_id: storeId, type, purchase_id: purchaseId }
+        const times = { occurred_ms, processed_ms: occurred_ms, position: 0 }
+        await db
+          .insertInto('protection_event')
+          .values({ ...row, ...times, body: JSON.stringify(event) })
+          .execute()
+      }
+    })
+    const text = await get(`/console/purchases?purchase=${purchaseId}`)
+    for (const shown of ['Returned at a till', 'sold at till till-3', 'Carried out', 'Not let through'])
+      expect(text).toContain(shown)
+    for (const not of ['by untag itself', 'by a program', 'Tag released', 'Release refused'])
+      expect(text).not.toContain(not)
   })
 
   it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
@@ -489,7 +594,7 @@ describe('pages of the store manager', () => {
     expect(page).toContain('The till voided this sale')
     expect(page).toMatch(/What happened.*Voided/s)
     expect(page).not.toContain('Refunded')
-    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Refunded/s)
+    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Returned at a till/s)
     const { receipt } = await shop.ok('fetchPurchase', { transactionId: voided })
     const reader = { headers: { 'accept-language': 'en', accept: 'text/html' } }
     const shown = await (await shop.cloud.cloud.app.request(new URL(receipt.receiptUrl).pathname, reader)).text()

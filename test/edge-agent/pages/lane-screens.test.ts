@@ -101,6 +101,43 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     await page.context().close()
   })
 
+  it('a station keeps the link of the language beside a result, drops old texts, and invites no scan in a fire', async () => {
+    const page = await open(`station?device=${STATION}`, 'de', SMALL)
+    const aloud = () => page.evaluate<string>(`document.querySelector('[data-slot="aloud"]').textContent`)
+    bench.happens(STATION, { ...denied('already_redeemed'), item: 'tag' } as never)
+    await page.locator(`.stage[data-view='result']`).waitFor()
+    await expect.poll(aloud).not.toBe('')
+    expect(await page.getByRole('link', { name: 'English' }).isVisible()).toBe(true)
+    expect(await faults(page, READABLE_PX)).toEqual([])
+    const overlapped = `[...document.querySelectorAll('.result button, .result p, .result svg')].filter((each) => each.offsetParent)
+      .some((each) => { const a = each.getBoundingClientRect(), b = document.querySelector('.language').getBoundingClientRect()
+        return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom })`
+    expect(await page.evaluate(overlapped)).toBe(false)
+    await page.locator(`[data-slot='done']`).click()
+    expect(await aloud()).toBe('')
+    const fire = { since: '2026-11-20T12:00:00.000Z', inputs: [], silent: true, opened: [GATE], lost: [] }
+    bench.status = { ...bench.status, emergency: fire }
+    bench.feed.publish({ type: 'status', status: bench.status })
+    await page.locator('.stage').getByText('Feueralarm').waitFor()
+    expect(await page.locator('.idle').isVisible()).toBe(false)
+    bench.status = { ...bench.status, emergency: null }
+    bench.feed.publish({ type: 'status', status: bench.status })
+    await page.locator('.idle').waitFor()
+    expect(await aloud()).toBe('')
+    await page.context().close()
+  })
+
+  it('the causes of an alarm are buttons of one size', async () => {
+    const page = await open(`gate?device=${GATE}`, 'de', SMALL)
+    await page.evaluate(`document.querySelector('[data-slot="alarm-dialog"]').showModal()`)
+    const sizes = await page.evaluate<string[]>(`[...document.querySelectorAll('.steps-of-alarm [data-step]')]
+      .filter((each) => each.offsetParent)
+      .map((each) => { const { width, height } = each.getBoundingClientRect(); return Math.round(width) + 'x' + Math.round(height) })`)
+    expect(sizes.length).toBeGreaterThan(4)
+    expect(new Set(sizes).size).toBe(1)
+    await page.context().close()
+  })
+
   it.each(cases)('$width × $height in $language: a gate shows alarms and the way out', async (at) => {
     const smallest = at.height === SMALL.height ? READABLE_PX : 0
     const page = await open(`gate?device=${GATE}`, at.language, at)

@@ -103,8 +103,13 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
       alarms.receive(alarms.request(), [{ eventId, step, by: 'Gustav Holm' }])
     const fourth = await alarm()
     await handle(fourth)
+    const value = page.getByLabel('Wert der sichergestellten Ware (EUR), freiwillig')
+    await value.fill('12')
     record(fourth, 'real')
     await line(fourth).getByText('Diebstahl · Gustav Holm').waitFor()
+    // The open dialog says so at once, and keeps what was typed.
+    await page.locator('dialog[open]').getByText('Erfasst: Diebstahl · Gustav Holm.').waitFor()
+    expect(await value.inputValue()).toBe('12')
     const rows = bench.rows.length
     await page.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
     const known = page.getByText('Erfasst: Diebstahl · Gustav Holm. Nur ändern, wenn das falsch ist.')

@@ -175,6 +175,9 @@ describe('the pages of the cloud', () => {
       for (const advice of [beforeLeaving, codeUse, reader.texts.tagHints[securityTagMode]])
         expect([html.includes(advice), left.includes(advice)]).toEqual([true, false])
       expect(left).toContain(qr)
+      const off = String(ReceiptPage({ receipt: { ...tagged, securityTagStatus: 'deactivated' }, reader }))
+      const { codeUseAtExit } = reader.texts.receipt
+      expect([off.includes(codeUse), off.includes(codeUseAtExit)]).toEqual([false, true])
       const own = String(ReceiptPage({ receipt: { ...tagged, securityTagHint: 'Up the stairs' }, reader }))
       expect(own).toContain(`${reader.texts.storeNote}:</span> Up the stairs`)
       expect(own).not.toContain(reader.texts.tagHints[securityTagMode])

@@ -1,3 +1,4 @@
+import { raiseForEvent } from '../../../../cloud/shop/assistance/requests.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pruneRequests } from '../../../../cloud/shop/assistance/requests.ts'
 import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
@@ -142,6 +143,32 @@ onEveryDatabase('assistance', (kind) => {
     // Clients may request 500 rows, as in all lists.
     expect((await requests({ limit: 500 })).map((r) => r.requestId)).toEqual(all)
     expect((await shop.call('fetchAssistanceRequests', { storeId: shop.storeId, limit: 501 })).status).toBe(400)
+  })
+
+  it('goods that were denied at an exit open no request, but a receipt at its barrier does', async () => {
+    const { database } = shop.cloud.db
+    const { storeId } = shop
+    const row = database.reads.selectFrom('store').select('tenant').where('store_id', '=', storeId)
+    const { tenant } = await row.executeTakeFirstOrThrow()
+    const nowMs = shop.cloud.platform.clock.wall()
+    const denied = {
+      type: 'protection.authorization.denied' as const,
+      storeId,
+      reason: 'manual_assistance_required',
+      protectionAction: 'authorize_exit',
+      deviceId: shop.devices.exit_gate,
+    }
+    const raise = (event: Json) =>
+      database.write((db) =>
+        raiseForEvent({ db, platform: shop.cloud.platform, nowMs, tenant }, { ...denied, ...event }, nowMs),
+      )
+    const ofGate = async () => (await requests({ limit: 100 })).filter((r) => r.deviceId === shop.devices.exit_gate)
+    await raise({ epc: '3034257BF7194E4000001A85', purchaseId: 'pur_1' })
+    expect(await ofGate()).toEqual([])
+    await raise({ purchaseId: 'pur_2' })
+    expect(await ofGate()).toMatchObject([{ reason: 'manual_assistance_required', purchaseId: 'pur_2' }])
+    await shop.ok('answerAssistanceRequest', { requestId: (await ofGate())[0]?.requestId, status: 'closed' })
+    await database.write((db) => db.deleteFrom('assistance_request').where('purchase_id', '=', 'pur_2').execute())
   })
 
   it('a denial that needs staff opens one request for each device and item', async () => {

@@ -172,6 +172,30 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
+  it('lets an operator handle an alarm that a request of a program raised, without a reader', async () => {
+    await open()
+    const operator = { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', operator))
+    await store.until('the operator', () => store.agent.trust.policy?.operators?.[0]?.operatorId === operatorId)
+    const deviceId = store.shop.devices.exit_gate
+    const shown: string[] = []
+    const stop = new AbortController()
+    void (async () => {
+      for await (const event of store.agent.feed.listen(stop.signal))
+        if (event.type === 'result' && event.result.kind === 'decision') shown.push(event.result.alarmId ?? 'none')
+    })()
+    const epc = await newItem()
+    await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: operator.pin, deviceId } })
+    await store.authorize({ deviceId, protectionAction: 'authorize_exit', epc })
+    await store.until('the alarm', () => shown.length > 0)
+    stop.abort()
+    const body = { deviceId, alarmId: shown[0], step: 'real' }
+    expect((await store.local('/v1/alarms', { method: 'POST', body })).body).toMatchObject({ step: 'real' })
+    expect((await storedEvents()).filter((e) => e.reason === 'gate_alarm')).toMatchObject([
+      { eventId: shown[0], epc, alarm: { disposition: 'real' } },
+    ])
+  })
+
   it('shows within two seconds what people in the console did about its alarm', async () => {
     await open({ broker: true })
     await carryOut(await newItem())
