@@ -11,6 +11,12 @@ const { version: VERSION, testedNode: TESTED_NODE } = createRequire(import.meta.
   testedNode: readonly number[]
 }
 
+// A reader such as `head` may end first.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
+
 /** True for the options that show the help. */
 const isHelp = (arg: string) => arg === '--help' || arg === '-h'
 
