@@ -33,14 +33,14 @@ export type TokenScope =
   /** Tokens of recalled items, of purchases with such goods, and of lockers with such orders. */
   | { readonly kind: 'recall'; readonly recallId: string }
 
-/** Time in which a device with a slow clock may still honour an expired token, s. */
+/** Maximum difference of clocks, s: a device with a slow clock may still honour an expired token. */
 const GUARD_SECONDS = 60
 /** Tokens that one transaction looks at, and units of the tokens that it revokes. */
 const AT_ONCE = { tokens: 100, units: 500 }
 /** Transactions per revocation and run. */
 const ROUNDS = 200
 
-/** Revokes the unused tokens of this scope that were issued until now: some with the call, the others by the job. */
+/** Revokes the unused tokens of this scope that were issued until now, and a minute longer while the job runs: some with the call, the others by the job. */
 export async function revokeTokens(
   call: Call,
   scope: TokenScope,
@@ -52,7 +52,8 @@ export async function revokeTokens(
     tenant: knownCaller(call.caller).tenant,
     scope: JSON.stringify(scope),
     reason,
-    until_s: Math.floor(call.nowMs / 1_000),
+    // Another process may have issued a token meanwhile, by a clock that is ahead: this call waited for the database.
+    until_s: Math.floor(call.nowMs / 1_000) + GUARD_SECONDS,
     after_exp: 0,
     after_nonce: '',
   }
