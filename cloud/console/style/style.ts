@@ -115,7 +115,8 @@ th, td { padding: .6rem var(--gap-4); text-align: left; vertical-align: middle; 
 thead th { font-size: var(--small); font-weight: 600; color: var(--ink-soft); background: var(--surface); white-space: nowrap } tbody th { font-weight: 600 } .end { text-align: right } td.end { font-variant-numeric: tabular-nums; white-space: nowrap }
 tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) } td .row { gap: var(--gap-2) } td.actions { text-align: right } td.actions .row { justify-content: flex-end; flex-wrap: nowrap }
 .sub { display: block; font-size: var(--small); font-weight: 400; color: var(--ink-soft) }
-@media (max-width: 47.99rem) {
+/* On paper a table stays a table. */
+@media screen and (max-width: 47.99rem) {
   .table-wrap { overflow: visible } .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
   .cards, .cards tbody, .cards tr, .cards th, .cards td, .cards caption.shown { display: block } .cards tbody tr { padding: var(--gap-3) var(--gap-4); border-bottom: 1px solid var(--line) } .cards tbody tr:last-child { border: 0 }
   .cards td, .cards tbody th { display: flex; justify-content: space-between; align-items: baseline; gap: var(--gap-4); padding: .2rem 0; border: 0; text-align: right } .cards tbody th { font-size: var(--large); text-align: left; display: block }

@@ -231,6 +231,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
   it.each([
     ['A4 landscape', 1122, 793],
     ['A4 portrait', 793, 1122],
+    ['A4 portrait with margins', 718, 1047],
     ['A3 landscape', 1587, 1122],
   ])('prints day closings over the whole paper, with the name of the store: %s', async (_, width, height) => {
     const { page, close } = await open('light', 'de', width, { path: '/console/closings' })
@@ -239,6 +240,8 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     const box = await page.locator('main').boundingBox()
     expect(box?.width).toBeGreaterThan(0.95 * width)
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    const heads = page.locator('thead th').filter({ visible: true })
+    expect((await heads.first().boundingBox())?.height).toBeGreaterThan(10)
     expect(await page.locator('.on-paper').innerText()).toMatch(/Hafenkante .* · .*\d{4}/)
     expect(await page.locator('.side, .top, .bottom').filter({ visible: true }).count()).toBe(0)
     await close()

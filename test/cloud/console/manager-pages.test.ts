@@ -50,6 +50,18 @@ describe('pages of the store manager', () => {
     expect(/Sales today, less refunds<\/span><span class="value">€[\d,.]+<\/span>/.test(text)).toBe(level === 'PRIME')
   })
 
+  it('today: tells a viewer, who may not see alarms, no number of them', async () => {
+    const today = async (role: 'viewer' | 'associate') => {
+      const cookie = `__Host-untag_session=${await shop.cloud.user(role)}`
+      const path = `/console?mode=test&store=${shop.storeId}`
+      return (await shop.cloud.get(path, { cookie, 'accept-language': 'en' })).text
+    }
+    expect(await today('associate')).toContain('Alarms in 24 hours')
+    const seen = await today('viewer')
+    expect(seen).toContain('Devices')
+    expect(seen).not.toContain('Alarms in 24 hours')
+  })
+
   it('today: names the other stores in which something waits', async () => {
     const { stores } = await shop.ok('fetchStores')
     const other = stores.find(({ storeId }: { storeId: string }) => storeId !== shop.storeId)
