@@ -34,7 +34,6 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
     tenant: tenantOf(user.accountId, mode),
     storeIds: user.storeIds,
     package: 'PRIME',
-    expiresMs: null,
   })
   const access: ConsoleAccess = {
     async sessionOf(c) {

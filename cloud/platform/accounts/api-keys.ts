@@ -120,6 +120,5 @@ function callerOf(row: Awaited<ReturnType<typeof byId>>[number], nowMs: number):
     tenant: tenantOf(row.account_id, mode),
     storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
     package: row.package as Package,
-    expiresMs: row.expires_ms,
   }
 }

@@ -87,6 +87,11 @@ function mayKnow(caller: AccountCaller, row: ApiKeyRow): boolean {
   return theirs !== null && theirs.every((storeId) => own.includes(storeId))
 }
 
+/** Time at which the key of the caller ends, ms since 1970; null: never. It may have changed during the request. */
+async function expiryOf({ db, caller }: Call): Promise<number | null> {
+  return (await findKey(db, keyCaller(caller).keyId))?.expires_ms ?? null
+}
+
 async function ownKey(call: Call, keyId: string): Promise<ApiKeyRow> {
   const row = await findKey(call.db, keyId)
   if (!row || !mayKnow(keyCaller(call.caller), row)) throw notFound('key')
@@ -123,7 +128,7 @@ export const createApiKey = operation({
       mode: caller.mode,
       kind,
       name,
-      expiresMs: earlier(expiresMs, caller.expiresMs),
+      expiresMs: earlier(expiresMs, await expiryOf(call)),
       ...(bound.length > 0 && { storeIds: bound }),
     }
     const made = await addKey(call.db, wanted, call.nowMs, call.services.platform)
@@ -179,7 +184,7 @@ export const rollApiKey = operation({
       overlapHours,
       call.nowMs,
       call.services.platform,
-      keyCaller(call.caller).expiresMs,
+      await expiryOf(call),
     )
     call.changed(keyId)
     return { success: true as const, ...made }

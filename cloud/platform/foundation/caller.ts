@@ -44,8 +44,6 @@ export interface AccountCaller {
   readonly storeIds: readonly string[] | null
   /** The highest package of the account. */
   readonly package: Package
-  /** Expiry of the key, ms since 1970; null: none. */
-  readonly expiresMs: number | null
   /** Number of the last change of the cloud's signing keys, read together with the caller; undefined for jobs. */
   readonly keyGeneration?: number
 }
@@ -78,7 +76,6 @@ export function systemCaller(tenant: Tenant, name: string): KeyCaller {
     tenant,
     storeIds: null,
     package: 'PRIME',
-    expiresMs: null,
   }
 }
 

@@ -175,7 +175,6 @@ function sessionOf(row: Awaited<ReturnType<typeof byToken>>[number], nowMs: numb
     tenant: tenantOf(row.account_id, mode),
     storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
     package: row.package as Package,
-    expiresMs: null,
     keyGeneration: Number(row.generation ?? 0),
   }
   return { caller, state: row.state, seenMs: row.seen_ms }

@@ -392,6 +392,5 @@ function pageCaller(tenant: Tenant): KeyCaller {
     tenant,
     storeIds: null,
     package: 'PRIME',
-    expiresMs: null,
   }
 }

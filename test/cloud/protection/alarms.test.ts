@@ -278,7 +278,6 @@ onEveryDatabase('alarms of a store', (kind) => {
       tenant: tenant as UserCaller['tenant'],
       storeIds: null,
       package: 'PRIME',
-      expiresMs: null,
     }
     const { body } = await perform(
       {

@@ -218,7 +218,6 @@ inFullSizeOnEveryDatabase('exportSalesData', (kind) => {
       tenant: `${accountId}.test`,
       storeIds: null,
       package: 'PRIME',
-      expiresMs: null,
     } as const
     let looks = 0
     const { database } = shop.cloud.db
