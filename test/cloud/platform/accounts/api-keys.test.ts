@@ -72,6 +72,16 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.ok(key, 'revokeApiKey', { keyId })).revokedAt).toBe(new Date(laterMs).toISOString())
   })
 
+  it('serve requests that are on their way while they are rolled; keys that these create expire no later', async () => {
+    const { keyId, key: old } = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'Kasse 4' })
+    const roll = (overlapHours: number) => () => cloud.ok(key, 'rollApiKey', { keyId, overlapHours })
+    const wanted = { kind: 'publishable', name: 'shop' }
+    const late = await cloud.callLate(old, 'createApiKey', wanted, roll(1))
+    expect(late.status).toBe(200)
+    expect(await recordOf(late.body.keyId)).toMatchObject({ expiresAt: (await recordOf(keyId))?.expiresAt })
+    expect((await cloud.callLate(old, 'createApiKey', wanted, roll(0))).status).toBe(401)
+  })
+
   it('cannot create keys with more rights than their own', async () => {
     const [one = '', other = ''] = stores
     const bound = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'one store', storeIds: [one] })
