@@ -4,7 +4,7 @@ import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { findKey, listKeysOfAll, toKeyRecord, revokeKey, rollKey } from '../../cloud/platform/accounts/keys.ts'
 import { tenantOf, type Mode } from '../../cloud/platform/foundation/caller.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
-import type { ApiKeyRow } from '../../cloud/platform/persistence/tables/accounts.ts'
+import type { Row } from '../../cloud/platform/persistence/schema.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { makeFolder } from '../../host/replace-file.ts'
 import { printResult, printTable } from '../../host/output.ts'
@@ -108,7 +108,7 @@ export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>
 function changeKey<T>(
   settings: DatabaseLocation & { keyId: string | undefined },
   operation: string,
-  change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>,
+  change: (db: Db, row: Row<'api_key'>, nowMs: number) => Promise<T>,
 ): Promise<T> {
   const { keyId } = settings
   if (keyId === undefined) throw new WrongUsage(['--key-id ID is needed: untag keys list shows the ids'])

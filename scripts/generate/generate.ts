@@ -15,7 +15,7 @@ function readFile(file: string): string {
 }
 
 try {
-  const outdated = outdatedFiles(readFile)
+  const outdated = await outdatedFiles(readFile)
   for (const { file, text } of outdated) {
     writeFileSync(join(ROOT, file), text)
     process.stdout.write(`${file} written\n`)

@@ -4,7 +4,7 @@ import { nextItemSeq } from '../../cloud/protection/items/item-sequence.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Tenant } from '../../cloud/platform/foundation/caller.ts'
 import type { Database, Db } from '../../cloud/platform/persistence/database.ts'
-import type { ProductRow, StoreRow } from '../../cloud/platform/persistence/tables/stores.ts'
+import type { Row } from '../../cloud/platform/persistence/schema.ts'
 
 /** EPCs of paid items, and the device that may release them. */
 export interface SoldItems {
@@ -36,7 +36,10 @@ export async function sellItems(
 }
 
 /** Finds the sandbox store with RFID, a product, and the self-checkout detacher. */
-async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; product: ProductRow; deviceId: string }> {
+async function findShop(
+  db: Db,
+  tenant: Tenant,
+): Promise<{ store: Row<'store'>; product: Row<'product'>; deviceId: string }> {
   const stores = db.selectFrom('store').selectAll().where('tenant', '=', tenant)
   const store = await stores.where('security_tag_mode', '=', 'rfid').executeTakeFirst()
   assert(store, 'the sandbox has no store with RFID')
@@ -64,16 +67,16 @@ interface Sale {
 /** Values that all sales of one call share. */
 interface Selling {
   db: Db
-  store: StoreRow
-  product: ProductRow
+  store: Row<'store'>
+  product: Row<'product'>
   platform: Platform
   nowMs: number
 }
 
 async function sellSome(
   db: Db,
-  store: StoreRow,
-  product: ProductRow,
+  store: Row<'store'>,
+  product: Row<'product'>,
   count: number,
   platform: Platform,
 ): Promise<string[]> {

@@ -13,8 +13,8 @@ function readFile(file: string): string {
 }
 
 describe('generated files', () => {
-  it.each(GENERATED_FILES)('$file has the text of the code', ({ file, text }) => {
-    expect(readFile(file), `${file} differs from the code: run npm run generate`).toBe(text(readFile))
+  it.each(GENERATED_FILES)('$file has the text of the code', async ({ file, text }) => {
+    expect(readFile(file), `${file} differs from the code: run npm run generate`).toBe(await text(readFile))
   })
 })
 
@@ -24,20 +24,20 @@ const textOf = (file: string, texts: Readonly<Record<string, string>>) =>
   GENERATED_FILES.find((each) => each.file === file)?.text(withTexts(texts))
 
 describe('npm run generate', () => {
-  it('writes only the files that differ from the code', () => {
+  it('writes only the files that differ from the code', async () => {
     const texts = {
       'docs/reference/errors.md': readFile('docs/reference/errors.md').replace('| `admin_not_allowed` |', '| `old` |'),
       'docs/reference/configuration.md': readFile('docs/reference/configuration.md').replace('| `--', '| `--old-'),
       'docs/reference/edge-config.schema.json': '',
       'clients/python/untag_client/operations.py': '',
     }
-    const written = outdatedFiles(withTexts(texts))
+    const written = await outdatedFiles(withTexts(texts))
     expect(written.map(({ file }) => file).toSorted()).toEqual(Object.keys(texts).toSorted())
     for (const { file, text } of written) expect([file, text === readFile(file)]).toEqual([file, true])
   })
 
-  it('writes nothing if one of the texts cannot be made', () => {
-    expect(() => outdatedFiles(withTexts({ [API]: '{', 'docs/reference/licences.md': '' }))).toThrow(API)
+  it('writes nothing if one of the texts cannot be made', async () => {
+    await expect(outdatedFiles(withTexts({ [API]: '{', 'docs/reference/licences.md': '' }))).rejects.toThrow(API)
   })
 
   it.each(['docs/reference/errors.md', 'docs/reference/configuration.md'])('fails if %s lacks its marks', (file) => {

@@ -3,7 +3,7 @@ import { hashOfKey } from '../../cloud/platform/accounts/api-keys.ts'
 import { newId } from '../../policy/ids.ts'
 import { newProductRow, findSharedProduct } from '../../cloud/shop/catalogue/queries.ts'
 import { writeProducts } from '../../cloud/shop/catalogue/write-products.ts'
-import type { ProductRow } from '../../cloud/platform/persistence/tables/stores.ts'
+import type { Row } from '../../cloud/platform/persistence/schema.ts'
 import type { TestCloud } from './cloud.ts'
 
 /** A product of a live store; prices in cents. */
@@ -28,7 +28,7 @@ export async function liveStores(
   const tenant = `${accountId}.${options.mode ?? 'live'}`
   const nowMs = platform.clock.wall()
   return db.database.write(async (tx) => {
-    const sold: { product: ProductRow; priceCent: number }[] = []
+    const sold: { product: Row<'product'>; priceCent: number }[] = []
     for (const { ean, name, priceCent } of options.products ?? []) {
       const known = await findSharedProduct(tx, tenant, { ean })
       const product =

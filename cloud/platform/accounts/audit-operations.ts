@@ -6,7 +6,7 @@ import { cursorField, toPage } from '../operations/paging.ts'
 import { firstIdAt, newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
-import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 
 interface AuditFilter {
   tenant: string
@@ -25,7 +25,7 @@ interface AuditFilter {
 function listAuditEntries(
   db: Db,
   { tenant, sinceMs, entityId, after, upTo, only, limit }: AuditFilter,
-): Promise<(AuditEntryRow & SealRow)[]> {
+): Promise<Row<'audit_entry'>[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
   if (sinceMs !== undefined)
     // The id begins with the time, so the index finds the first entry.
@@ -64,7 +64,7 @@ async function endOfPage(
 /** Adds an entry for a change that the command line makes without an API call. */
 export async function noteChange(
   db: Db,
-  entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>,
+  entry: Pick<Row<'audit_entry'>, 'tenant' | 'actor' | 'operation' | 'entity_id'>,
   platform: Platform,
 ): Promise<void> {
   const row = {

@@ -3,7 +3,7 @@ import { keyCaller, type AccountCaller, rolesFrom } from '../foundation/caller.t
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 import { ownStore } from '../stores/own-store.ts'
 import {
   findKey,
@@ -79,7 +79,7 @@ const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.stri
  * True if the caller may see the key. The key must have the caller's account and mode, only stores of the caller, and
  * no admin rights.
  */
-function mayKnow(caller: AccountCaller, row: ApiKeyRow): boolean {
+function mayKnow(caller: AccountCaller, row: Row<'api_key'>): boolean {
   if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false
   const own = caller.storeIds
   if (own === null) return true
@@ -92,7 +92,7 @@ async function expiryOf({ db, caller }: Call): Promise<number | null> {
   return (await findKey(db, keyCaller(caller).keyId))?.expires_ms ?? null
 }
 
-async function ownKey(call: Call, keyId: string): Promise<ApiKeyRow> {
+async function ownKey(call: Call, keyId: string): Promise<Row<'api_key'>> {
   const row = await findKey(call.db, keyId)
   if (!row || !mayKnow(keyCaller(call.caller), row)) throw notFound('key')
   return row
@@ -214,7 +214,7 @@ export const revokeApiKey = operation({
   },
 })
 
-async function warningsAfter(call: Call, { key_id, kind }: ApiKeyRow): Promise<string[]> {
+async function warningsAfter(call: Call, { key_id, kind }: Row<'api_key'>): Promise<string[]> {
   const caller = keyCaller(call.caller)
   if (kind !== 'secret') return []
   const left = (await listKeys(call.db, caller.accountId, caller.mode)).filter(

@@ -1,19 +1,19 @@
 import type { Mode } from '../foundation/caller.ts'
 import { precondition } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
-import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { createApiKey, type KeyKind, type NewKey, KEY_KINDS } from './api-keys.ts'
 import { z } from 'zod'
 import { iso, definedFields } from '../operations/fields.ts'
 
 /** The key with this id, of any account. */
-export function findKey(db: Db, keyId: string): Promise<ApiKeyRow | undefined> {
+export function findKey(db: Db, keyId: string): Promise<Row<'api_key'> | undefined> {
   return db.selectFrom('api_key').selectAll().where('key_id', '=', keyId).executeTakeFirst()
 }
 
 /** Keys of an account in one mode, or in both modes, oldest first. `addKey` limits their number. */
-export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<ApiKeyRow[]> {
+export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<Row<'api_key'>[]> {
   let query = db.selectFrom('api_key').selectAll().where('account_id', '=', accountId)
   if (mode !== undefined) query = query.where('mode', '=', mode)
   return query.orderBy('key_id').execute()
@@ -41,7 +41,7 @@ async function deleteEndedKeys(db: Db, accountId: string, mode: Mode, nowMs: num
 }
 
 /** Sets columns of a key. */
-async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>): Promise<void> {
+async function updateKey(db: Db, keyId: string, set: Partial<Row<'api_key'>>): Promise<void> {
   await db.updateTable('api_key').set(set).where('key_id', '=', keyId).execute()
 }
 
@@ -49,7 +49,10 @@ async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>): Promis
 const LISTED_LIMIT = 100_000
 
 /** Keys of one account, or of all accounts, with the name of the account. */
-export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<(ApiKeyRow & { account: string })[]> {
+export function listKeysOfAll(
+  db: Db,
+  accountName: string | undefined,
+): Promise<(Row<'api_key'> & { account: string })[]> {
   let query = db
     .selectFrom('api_key')
     .innerJoin('account', 'account.account_id', 'api_key.account_id')
@@ -76,7 +79,7 @@ type KeyStatus = 'active' | 'expired' | 'revoked'
  * process stored it while this call waited, or if the clock of that process is ahead.
  */
 export function statusOfKey(
-  { revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>,
+  { revoked_ms, expires_ms }: Pick<Row<'api_key'>, 'revoked_ms' | 'expires_ms'>,
   nowMs: number,
 ): KeyStatus {
   if (revoked_ms !== null) return 'revoked'
@@ -102,7 +105,7 @@ export async function addKey(
 /** Creates the successor of a key. With 0 hours, the old key ends at once. Throws 409 `key_ended`. */
 export async function rollKey(
   db: Db,
-  row: ApiKeyRow,
+  row: Row<'api_key'>,
   overlapHours: number,
   nowMs: number,
   platform: Platform,
@@ -135,7 +138,7 @@ export function earlier(a: number | null, b: number | null): number | null {
 }
 
 /** Revokes a key now. Has no effect if it is already revoked. Returns the row. */
-export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<ApiKeyRow> {
+export async function revokeKey(db: Db, row: Row<'api_key'>, nowMs: number): Promise<Row<'api_key'>> {
   if (row.revoked_ms !== null) return row
   await updateKey(db, row.key_id, { revoked_ms: nowMs })
   return { ...row, revoked_ms: nowMs }
@@ -161,7 +164,7 @@ export const KeyRecord = z.strictObject({
 })
 
 /** Converts a row. `usedMs` is the time of a later use that the database does not contain yet. */
-export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
+export function toKeyRecord(row: Row<'api_key'>, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
   const isoOr = (ms: number | null) => (ms === null ? null : iso(ms))
   return {
     keyId: row.key_id,

@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 import { PRUNE_OPERATION, pruneEntity } from './prune-audit.ts'
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../operations/idempotency.ts'
@@ -14,7 +14,7 @@ export const BEFORE_FIRST = ''
 export function linkOf(
   seq: number,
   previous: string,
-  { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }: AuditEntryRow,
+  { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }: Row<'audit_entry'>,
 ): string {
   return hash(
     'sha256',
@@ -115,7 +115,7 @@ async function hasRecordOfPruning(db: Db, tenant: string, entity: string): Promi
   return row !== undefined
 }
 
-function faultOf(row: AuditEntryRow & SealRow, number: number, previous: string): string | undefined {
+function faultOf(row: Row<'audit_entry'>, number: number, previous: string): string | undefined {
   if (row.seq !== number) return 'the entry is missing'
   if (row.prev_hash !== previous) return 'its previous hash is not the hash of the entry before it'
   if (row.hash !== linkOf(number, previous, row)) return 'it was changed after it was sealed'

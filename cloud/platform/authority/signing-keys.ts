@@ -9,7 +9,7 @@ import {
 } from '../../../policy/documents/keys.ts'
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
-import type { SigningKeyRow } from '../persistence/tables/authority.ts'
+import type { Row } from '../persistence/schema.ts'
 import { type Sealer, sealingKeyId } from './sealing.ts'
 import type { KeyFiles } from './key-files.ts'
 import { assertRoot } from './known-root.ts'
@@ -44,7 +44,7 @@ export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Prom
   }))
 }
 
-function recordOf(row: SigningKeyRow): KeyRecord {
+function recordOf(row: Row<'signing_key'>): KeyRecord {
   return {
     kid: row.kid,
     alg: 'EdDSA',

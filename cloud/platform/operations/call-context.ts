@@ -3,7 +3,7 @@ import { newId } from '../../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
 import { insertChunks, fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
-import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 import { LeaseRecallNeeded } from './notifier.ts'
 import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
@@ -138,7 +138,7 @@ export function serializeChecked(
   return body
 }
 
-const insertAudit = prepared((db, p: AuditEntryRow) =>
+const insertAudit = prepared((db, p: Omit<Row<'audit_entry'>, 'seq' | 'prev_hash' | 'hash'>) =>
   db
     .insertInto('audit_entry')
     .values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
@@ -177,7 +177,7 @@ function reportUndeclared(name: string, event: string, { config, log }: Services
   log.error({ err: fault, operation: name, event }, 'an operation emitted an event that it does not declare')
 }
 
-const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) =>
+const insertEvents = preparedInsert((db, rows: readonly Omit<Row<'outbox_event'>, 'seq' | 'webhook_id'>[]) =>
   db.insertInto('outbox_event').values(rows),
 )
 

@@ -3,7 +3,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
+import type { Row } from '../persistence/schema.ts'
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts'
 import { Failure } from '../foundation/failure.ts'
 
@@ -73,7 +73,7 @@ const byIdentity = prepared((db, p: { tenant: string; operation: string; keyHash
     .where('key_hash', '=', p.keyHash),
 )
 
-const insertResponse = prepared((db, p: IdempotencyRow) => {
+const insertResponse = prepared((db, p: Row<'idempotency'>) => {
   const columns = fieldsOf(p, ['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
   return db
     .insertInto('idempotency')

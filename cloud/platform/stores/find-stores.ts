@@ -2,7 +2,7 @@ import { foldText } from '../../../policy/fold-text.ts'
 import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 import { listStores } from './queries.ts'
 
 /** Coordinates, degrees. */
@@ -41,7 +41,7 @@ interface StoreFilter {
 const STORES_LIMIT = 10_000
 
 /** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
-export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
+export async function findStores(call: Call, filter: StoreFilter): Promise<Row<'store'>[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
   const city = filter.city === undefined ? undefined : foldText(filter.city)
@@ -56,7 +56,7 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Store
   })
 }
 
-function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]): Position | undefined {
+function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly Row<'store'>[]): Position | undefined {
   if (lat !== undefined && lng !== undefined) return { lat, lng }
   if (lat !== undefined || lng !== undefined)
     throw invalid(lat === undefined ? 'lat' : 'lng', 'is required together with the other coordinate', 'missing')
@@ -64,6 +64,6 @@ function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]):
   return centroid(inCity.flatMap((store) => positionOf(store) ?? []))
 }
 
-function positionOf(store: StoreRow): Position | undefined {
+function positionOf(store: Row<'store'>): Position | undefined {
   return store.lat === null || store.lng === null ? undefined : { lat: store.lat, lng: store.lng }
 }

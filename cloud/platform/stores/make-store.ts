@@ -3,7 +3,7 @@ import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { type Tenant, isAtLeast, type Package } from '../foundation/caller.ts'
 import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 import { countStores, insertStoreRow } from './queries.ts'
 import type { StoreFields } from './store-input.ts'
 import type { Db } from '../persistence/database.ts'
@@ -74,11 +74,11 @@ export async function makeStore(
   tenant: Tenant,
   fields: StoreFields,
   chosenPackage: Package,
-): Promise<StoreRow> {
+): Promise<Row<'store'>> {
   if ((await countStores(call.db, tenant)) >= STORES_LIMIT)
     throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the maximum`)
   const legalName = fields.legal_name ?? fields.trading_name ?? ''
-  const row: StoreRow = {
+  const row: Row<'store'> = {
     store_id: newId('st', call.services.platform),
     tenant,
     legal_name: legalName,
@@ -120,7 +120,7 @@ export async function makeStore(
 export function defaultFeatures(
   tenant: string,
   chosenPackage: Package,
-): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
+): Pick<Row<'store'>, 'has_scan_and_go' | 'has_offers'> {
   const inSandbox = tenant.endsWith('.test')
   return {
     has_scan_and_go: inSandbox || isAtLeast(chosenPackage, 'GROW') ? 1 : 0,

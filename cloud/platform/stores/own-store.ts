@@ -3,7 +3,7 @@ import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { needsPackage } from '../operations/needs-package.ts'
 import type { Call } from '../operations/operation.ts'
 import { packageTooLow } from '../operations/perform.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 import { findStore, listStores } from './queries.ts'
 import { z } from 'zod'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
@@ -13,9 +13,9 @@ import { toPage } from '../operations/paging.ts'
 const IDS_PER_QUERY = 1_000
 
 /** Like `ownStore`, for many ids. Returns the stores in the order of the ids. */
-export async function ownStores(call: Call, storeIds: readonly string[]): Promise<StoreRow[]> {
+export async function ownStores(call: Call, storeIds: readonly string[]): Promise<Row<'store'>[]> {
   const caller = knownCaller(call.caller)
-  const byId = new Map<string, StoreRow>()
+  const byId = new Map<string, Row<'store'>>()
   for (let i = 0; i < storeIds.length; i += IDS_PER_QUERY) {
     const rows = await call.db
       .selectFrom('store')
@@ -31,12 +31,12 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
   return stores
 }
 
-function visibleStore(caller: KnownCaller, store: StoreRow | undefined): StoreRow {
+function visibleStore(caller: KnownCaller, store: Row<'store'> | undefined): Row<'store'> {
   if (!store || !maySee(caller, store)) throw notFound('store')
   return store
 }
 
-function checkPackage(call: Call, store: StoreRow): void {
+function checkPackage(call: Call, store: Row<'store'>): void {
   const caller = knownCaller(call.caller)
   if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage))
     throw packageTooLow(call.operation, store.package, 'store')
@@ -46,14 +46,14 @@ function checkPackage(call: Call, store: StoreRow): void {
  * Finds a store by id. Throws 404 if the store is unknown or the caller may not see it. Throws 403 if the package of
  * the store is too low for the operation.
  */
-export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
+export async function ownStore(call: Call, storeId: string): Promise<Row<'store'>> {
   const store = visibleStore(knownCaller(call.caller), await findStore(call.db, storeId))
   checkPackage(call, store)
   return store
 }
 
 /** Finds the store with this id. If `storeId` is undefined, finds the caller's only store (ADR requests). */
-export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<StoreRow> {
+export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<Row<'store'>> {
   if (storeId !== undefined) return ownStore(call, storeId)
   const caller = knownCaller(call.caller)
   if (caller.kind === 'agent') return ownStore(call, caller.storeId)
@@ -67,7 +67,7 @@ export async function ownStoreOrOnly(call: Call, storeId: string | undefined): P
  * Finds the store of an object that the request identifies by its own id. If the caller may not see the store, throws
  * 404 for the object.
  */
-export async function ownStoreOf(call: Call, storeId: string, what: string): Promise<StoreRow> {
+export async function ownStoreOf(call: Call, storeId: string, what: string): Promise<Row<'store'>> {
   try {
     return await ownStore(call, storeId)
   } catch (error) {
@@ -115,7 +115,7 @@ export function inScope(table: 'agent' | 'protection_exception', scope: StoreSco
 }
 
 /** Stores of any tenant, by id. */
-export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[]): Promise<Map<string, StoreRow>> {
+export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[]): Promise<Map<string, Row<'store'>>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('store')

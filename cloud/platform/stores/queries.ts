@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import { preparedRow } from '../persistence/prepared.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 
 /** Finds a store of any tenant. */
 export const findStore = preparedRow((db, storeId: string) =>
@@ -8,7 +8,7 @@ export const findStore = preparedRow((db, storeId: string) =>
 )
 
 /** Stores of a tenant sorted by id, which is the order of creation. */
-export function listStores(db: Db, tenant: string, limit: number): Promise<StoreRow[]> {
+export function listStores(db: Db, tenant: string, limit: number): Promise<Row<'store'>[]> {
   return db.selectFrom('store').selectAll().where('tenant', '=', tenant).orderBy('store_id').limit(limit).execute()
 }
 
@@ -49,12 +49,12 @@ export async function countStores(db: Db, tenant: string): Promise<number> {
 }
 
 /** Inserts a store. */
-export async function insertStoreRow(db: Db, row: StoreRow): Promise<void> {
+export async function insertStoreRow(db: Db, row: Row<'store'>): Promise<void> {
   await db.insertInto('store').values(row).execute()
 }
 
 /** Updates columns of a store. */
-export async function updateStoreRow(db: Db, storeId: string, set: Partial<StoreRow>): Promise<void> {
+export async function updateStoreRow(db: Db, storeId: string, set: Partial<Row<'store'>>): Promise<void> {
   await db.updateTable('store').set(set).where('store_id', '=', storeId).execute()
 }
 

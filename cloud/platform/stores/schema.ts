@@ -7,7 +7,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/caller.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 
 const ProtectionDimensions = {
   securityTagMode: z.enum(SECURITY_TAG_MODES),
@@ -68,7 +68,7 @@ export const StoreMasterData = z.strictObject({
 })
 export type StoreMasterData = z.infer<typeof StoreMasterData>
 
-function protectionDimensions(row: StoreRow) {
+function protectionDimensions(row: Row<'store'>) {
   return {
     securityTagMode: row.security_tag_mode as Store['securityTagMode'],
     ...definedFields({
@@ -80,12 +80,12 @@ function protectionDimensions(row: StoreRow) {
   }
 }
 
-function additions(row: StoreRow) {
+function additions(row: Row<'store'>) {
   return definedFields({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
 }
 
 /** Converts a row to the API form. */
-export function toStore(row: StoreRow): Store {
+export function toStore(row: Row<'store'>): Store {
   return {
     storeId: row.store_id,
     companyName: row.legal_name,
@@ -104,7 +104,7 @@ function parsed<T>(text: string | null): T | null {
 }
 
 /** Converts a row and the number of receipts of the store to the master data form. */
-export function toMasterData(row: StoreRow, receiptCount: number): StoreMasterData {
+export function toMasterData(row: Row<'store'>, receiptCount: number): StoreMasterData {
   return {
     id: row.store_id,
     name: { legal: row.legal_name, trading: row.trading_name },

@@ -9,7 +9,7 @@ import {
 import { InStoreCodes } from './in-store-code.ts'
 import { lines, text } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/caller.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { Row } from '../persistence/schema.ts'
 
 /** The 249 assigned country codes of ISO 3166-1 alpha-2. */
 export const COUNTRY_CODES: ReadonlySet<string> = new Set(
@@ -27,7 +27,7 @@ export const COUNTRY_CODES: ReadonlySet<string> = new Set(
 /** Columns that a merchant may set. Fields that a request omits are absent. */
 export type StoreFields = Partial<
   Pick<
-    StoreRow,
+    Row<'store'>,
     | 'legal_name'
     | 'trading_name'
     | 'street'

@@ -3,7 +3,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import { tenantOf, type Mode, isRoleAtLeast, type Role } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { findStore } from '../stores/queries.ts'
 import { endSessionsOf } from './sessions.ts'
 import {
@@ -146,7 +146,7 @@ export async function acceptAs(
 }
 
 /** True if the invitation is open, and the user who made it may still grant its rights. */
-export async function isOpenInvitation(db: Db, user: UserRow, nowMs: number): Promise<boolean> {
+export async function isOpenInvitation(db: Db, user: Row<'console_user'>, nowMs: number): Promise<boolean> {
   if (user.invitation_hash === null || (user.invitation_expires_ms ?? 0) <= nowMs) return false
   // The command line has all rights.
   if (!user.invited_by.startsWith('usr_')) return true
@@ -161,7 +161,7 @@ export async function isOpenInvitation(db: Db, user: UserRow, nowMs: number): Pr
 }
 
 /** The user of an open invitation. Throws 404 if the invitation is unknown, used, expired or withdrawn. */
-export async function invitedUser(db: Db, token: string, nowMs: number): Promise<UserRow> {
+export async function invitedUser(db: Db, token: string, nowMs: number): Promise<Row<'console_user'>> {
   const user = isUserToken('invitation', token) ? await findUserOfInvitation(db, hashOfUserToken(token)) : undefined
   if (!user || !(await isOpenInvitation(db, user, nowMs)))
     throw new Failure('not-found', 'this invitation is unknown, used or expired: ask for a new one')

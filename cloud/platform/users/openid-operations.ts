@@ -3,7 +3,7 @@ import { Failure, invalid, precondition } from '../foundation/failure.ts'
 import type { Identity, IdentityProvider, SignInFlow } from '../foundation/ports.ts'
 import { iso, Success } from '../operations/fields.ts'
 import { operation, type Call, type Services } from '../operations/operation.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { randomChallenge, useChallenge, type OpenChallenge } from './passkeys.ts'
 import { acceptAs, isOpenInvitation } from './invitations.ts'
 import { Device, SignInAnswer } from './schema.ts'
@@ -258,7 +258,11 @@ function notInvited(reason: (typeof NOT_INVITED)[number], email: string): string
  * account may have invited the address of this person without being asked. The first sign-in links identity and user, and
  * accepts an open invitation.
  */
-async function chosenUser({ db, nowMs, services }: Call, identity: Identity, account?: string): Promise<UserRow> {
+async function chosenUser(
+  { db, nowMs, services }: Call,
+  identity: Identity,
+  account?: string,
+): Promise<Row<'console_user'>> {
   const { email = '', refusal, issuer, subject } = identity
   const { options, isLinkedToOther } = await findSignInOptions(db, identity, nowMs)
   if (options.length === 0) {

@@ -36,7 +36,7 @@ import { Device, SignInAnswer } from './schema.ts'
 import { writeSecondFactor } from './sessions.ts'
 import { addressOf, failedSignIn, signedIn, assertMayTry, clearFailures } from './sign-in-operations.ts'
 import { accountName, findUser } from './user-queries.ts'
-import type { UserPasskeyRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 
 /** Checks responses of authenticators. The library loads at the first use, because it takes 0.2 s. */
 
@@ -73,7 +73,7 @@ function isInForeignPage({ response }: Created | Signed, { origin }: PasskeySite
 }
 
 /** What the cloud stores of a new passkey. */
-type VerifiedKey = Pick<UserPasskeyRow, 'credential_id' | 'public_key' | 'counter' | 'backed_up'>
+type VerifiedKey = Pick<Row<'user_passkey'>, 'credential_id' | 'public_key' | 'counter' | 'backed_up'>
 
 /** Verifies a new passkey; undefined if it does not fit. The cloud does not ask who made the authenticator. */
 async function verifyCreated(credential: Created, { challenge, site }: Expected): Promise<VerifiedKey | undefined> {
@@ -113,9 +113,9 @@ async function hasCertificates(attestationObject: string): Promise<boolean> {
 /** Verifies a signature with a stored passkey; undefined if it does not fit. */
 async function verifySigned(
   credential: Signed,
-  passkey: UserPasskeyRow,
+  passkey: Row<'user_passkey'>,
   { challenge, site }: Expected,
-): Promise<Pick<UserPasskeyRow, 'counter' | 'backed_up'> | undefined> {
+): Promise<Pick<Row<'user_passkey'>, 'counter' | 'backed_up'> | undefined> {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
   const { id, rawId, type, response } = credential
   const { clientDataJSON, authenticatorData, signature } = response

@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import type { UserPasskeyRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { z } from 'zod'
 import { iso, text } from '../operations/fields.ts'
 import type { Randomness } from '../../../policy/platform.ts'
@@ -140,7 +140,7 @@ export const PasskeyRecord = z.strictObject({
 })
 
 /** Converts a row. */
-export function toPasskeyRecord(row: UserPasskeyRow): z.infer<typeof PasskeyRecord> {
+export function toPasskeyRecord(row: Row<'user_passkey'>): z.infer<typeof PasskeyRecord> {
   return {
     passkeyId: row.passkey_id,
     name: row.name,
@@ -154,17 +154,17 @@ export function toPasskeyRecord(row: UserPasskeyRow): z.infer<typeof PasskeyReco
 export const PASSKEYS_LIMIT = 10
 
 /** The passkeys of a user, oldest first. */
-export function listPasskeys(db: Db, userId: string): Promise<UserPasskeyRow[]> {
+export function listPasskeys(db: Db, userId: string): Promise<Row<'user_passkey'>[]> {
   return db.selectFrom('user_passkey').selectAll().where('user_id', '=', userId).orderBy('passkey_id').execute()
 }
 
 /** The passkey with the id that its authenticator gave it. */
-export function findPasskey(db: Db, credentialId: string): Promise<UserPasskeyRow | undefined> {
+export function findPasskey(db: Db, credentialId: string): Promise<Row<'user_passkey'> | undefined> {
   return db.selectFrom('user_passkey').selectAll().where('credential_id', '=', credentialId).executeTakeFirst()
 }
 
 /** The passkey of a user who may sign in. */
-export function findPasskeyToSignIn(db: Db, credentialId: string): Promise<UserPasskeyRow | undefined> {
+export function findPasskeyToSignIn(db: Db, credentialId: string): Promise<Row<'user_passkey'> | undefined> {
   return db
     .selectFrom('user_passkey')
     .innerJoin('console_user', 'console_user.user_id', 'user_passkey.user_id')

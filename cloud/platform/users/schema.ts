@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ROLES } from '../foundation/caller.ts'
 import { definedFields, iso, text } from '../operations/fields.ts'
-import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { modeOf, roleOf, storesOf } from './user-queries.ts'
 
 /** Maximum number of stores that a user can be limited to. */
@@ -46,7 +46,7 @@ export const USER_SYSTEM_FIELDS = UserRecord.pick({
 }).partial().shape
 
 /** Converts a row. */
-export function toUserRecord(row: UserRow): z.infer<typeof UserRecord> {
+export function toUserRecord(row: Row<'console_user'>): z.infer<typeof UserRecord> {
   return {
     userId: row.user_id,
     email: row.email,
@@ -76,7 +76,7 @@ export const SessionRecord = z.strictObject({
 })
 
 /** Converts a row. */
-export function toSessionRecord(row: UserSessionRow, currentId: string): z.infer<typeof SessionRecord> {
+export function toSessionRecord(row: Row<'user_session'>, currentId: string): z.infer<typeof SessionRecord> {
   return {
     sessionId: row.session_id,
     device: row.user_agent,

@@ -3,7 +3,7 @@ import { userCaller, ROLES } from '../foundation/caller.ts'
 import { Failure, precondition } from '../foundation/failure.ts'
 import { Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import {
   assertMayChangeFactors,
   endOtherCredentialSteps,
@@ -52,13 +52,13 @@ function sealForUser(sealed: string, userId: string, sessionId: string, sealer: 
   return sealer.seal(sealer.open(sealed, sessionContextOf(sessionId)), contextOf(userId))
 }
 
-function totpOf(sealed: string, { user_id, email }: UserRow, sealer: Sealer): TOTP {
+function totpOf(sealed: string, { user_id, email }: Row<'console_user'>, sealer: Sealer): TOTP {
   const secret = new Secret({ buffer: new Uint8Array(sealer.open(sealed, contextOf(user_id))).buffer })
   return new TOTP({ issuer: 'untag', label: email, secret, period: PERIOD_S })
 }
 
 /** What the user types or scans into the app: the secret in base32, and the address that the QR code contains. */
-function enrolmentOf(sealed: string, user: UserRow, sealer: Sealer): { secret: string; uri: string } {
+function enrolmentOf(sealed: string, user: Row<'console_user'>, sealer: Sealer): { secret: string; uri: string } {
   const totp = totpOf(sealed, user, sealer)
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
@@ -66,7 +66,7 @@ function enrolmentOf(sealed: string, user: UserRow, sealer: Sealer): { secret: s
 /** Checks a code of the app. Returns the number of its step, or undefined if the code is wrong, old or used. */
 function stepOfCode(
   sealed: string,
-  user: UserRow,
+  user: Row<'console_user'>,
   { code, nowMs, sealer }: { code: string; nowMs: number; sealer: Sealer },
 ): number | undefined {
   const token = code.replaceAll(/\s/g, '')
@@ -89,7 +89,7 @@ function hashOfRecoveryCode(code: string): string {
 }
 
 /** The hashes that remain after the use of a recovery code; undefined if the code is not one of the user's. */
-function withoutRecoveryCode(row: Pick<UserRow, 'recovery_codes'>, code: string): string[] | undefined {
+function withoutRecoveryCode(row: Pick<Row<'console_user'>, 'recovery_codes'>, code: string): string[] | undefined {
   const hashes = JSON.parse(row.recovery_codes) as string[]
   const used = hashOfRecoveryCode(code)
   return hashes.includes(used) ? hashes.filter((each) => each !== used) : undefined
@@ -98,7 +98,7 @@ function withoutRecoveryCode(row: Pick<UserRow, 'recovery_codes'>, code: string)
 /** Code of an authenticator app, or a recovery code. */
 const Code = z.string().min(6).max(40).describe('Six digits of the authenticator app, or a recovery code.')
 
-const subjectsOf = (user: UserRow, address = user.user_id) => ({
+const subjectsOf = (user: Row<'console_user'>, address = user.user_id) => ({
   user: `code ${user.user_id}`,
   address,
 })
@@ -106,7 +106,7 @@ const subjectsOf = (user: UserRow, address = user.user_id) => ({
 /** Uses up a code of the app or a recovery code. Throws 401, which counts as a failed sign-in. */
 async function useCode(
   call: Call,
-  user: UserRow,
+  user: Row<'console_user'>,
   code: string,
   subjects: ReturnType<typeof subjectsOf>,
 ): Promise<void> {
@@ -124,7 +124,7 @@ async function useCode(
 }
 
 /** Throws 403 or 409 if the session may not add an authenticator app. Each step checks it. */
-async function assertMayAddApp(call: Call, user: UserRow): Promise<void> {
+async function assertMayAddApp(call: Call, user: Row<'console_user'>): Promise<void> {
   await assertMayChangeFactors(call, user)
   if (user.totp_secret !== null)
     throw precondition('second_factor_exists', 'the user has a second factor: remove it first')

@@ -5,7 +5,7 @@ import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { holderOf } from '../foundation/shared-slots.ts'
 import { Id, Success, assertUnchanged } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { assertGoodPassword, hashPassword, verifyPassword } from './passwords.ts'
 import { SessionRecord, toSessionRecord, toUserRecord, USER_SYSTEM_FIELDS, UserName, UserRecord } from './schema.ts'
 import { endSession, endSessionsOf, listSessions, writeMode, NOTHING_BEGUN, type Begun } from './sessions.ts'
@@ -23,14 +23,14 @@ import { listPasskeys } from './passkeys.ts'
 export const NEW_APP_MS = 10 * 60_000
 
 /** The calling user. Throws 401 if the user was removed. */
-export async function ownUser(call: Call): Promise<UserRow> {
+export async function ownUser(call: Call): Promise<Row<'console_user'>> {
   const user = await findUser(call.db, userCaller(call.caller).keyId)
   if (!user) throw new Failure('unauthenticated', 'this user was removed')
   return user
 }
 
 /** Throws 403 if the user has a second factor and the session was not confirmed with one. */
-export async function assertMayChangeFactors(call: Call, user: UserRow): Promise<void> {
+export async function assertMayChangeFactors(call: Call, user: Row<'console_user'>): Promise<void> {
   if (userCaller(call.caller).hasSecondFactor) return
   if (user.totp_secret === null && (await listPasskeys(call.db, user.user_id)).length === 0) return
   throw new Failure('permission-denied', 'you have a second factor: sign in with it, then try again', {
@@ -272,6 +272,6 @@ export const changePassword = operation({
 })
 
 /** Failures of a signed-in user count for the user only, so that they lock neither an e-mail address nor the store. */
-function subjectsOf({ user_id }: UserRow): { user: string; address: string } {
+function subjectsOf({ user_id }: Row<'console_user'>): { user: string; address: string } {
   return { user: user_id, address: user_id }
 }

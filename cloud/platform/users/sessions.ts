@@ -4,7 +4,7 @@ import { keyGenerationQuery } from '../authority/key-counters.ts'
 import { tenantOf, type Mode, type UserCaller, type Role, type Package } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { modeOf, roleOf, hashOfUserToken, isUserToken, newUserToken } from './user-queries.ts'
 
 /** A session ends this time after its last use, ms. */
@@ -22,7 +22,7 @@ const AGENT_LENGTH = 200
 
 /** What a session has begun: changes of credentials in two steps. */
 export type Begun = Pick<
-  UserSessionRow,
+  Row<'user_session'>,
   'totp_next' | 'totp_next_expires_ms' | 'passkey_challenge' | 'passkey_challenge_expires_ms'
 >
 
@@ -35,21 +35,24 @@ export const NOTHING_BEGUN: Begun = {
 }
 
 export interface NewSession {
-  readonly state: UserSessionRow['state']
+  readonly state: Row<'user_session'>['state']
   readonly hasSecondFactor: boolean
   readonly mode?: Mode | undefined
   readonly userAgent: string
 }
 
 /** True if sessions of this user may use live data: owners only with a second factor. */
-export function mayUseLive(user: Pick<UserRow, 'role' | 'sandbox_only'>, hasSecondFactor: boolean): boolean {
+export function mayUseLive(
+  user: Pick<Row<'console_user'>, 'role' | 'sandbox_only'>,
+  hasSecondFactor: boolean,
+): boolean {
   return user.sandbox_only === 0 && (roleOf(user) !== 'owner' || hasSecondFactor)
 }
 
 /** Starts a session with a new token. The database stores only the hash of the token. */
 export async function startSession(
   db: Db,
-  user: UserRow,
+  user: Row<'console_user'>,
   { state, hasSecondFactor, mode = modeOf(user), userAgent }: NewSession,
   platform: Platform,
 ): Promise<{ sessionToken: string; sessionId: string; mode: Mode; expiresMs: number }> {
@@ -57,7 +60,7 @@ export async function startSession(
   const sessionToken = newUserToken('session', platform.random)
   const expiresMs = nowMs + (state === 'pending' ? PENDING_MS : SESSION_MS)
   await makeRoom(db, user.user_id, state)
-  const row: UserSessionRow = {
+  const row: Row<'user_session'> = {
     session_id: newId('ses', platform),
     token_hash: hashOfUserToken(sessionToken),
     user_id: user.user_id,
@@ -75,14 +78,14 @@ export async function startSession(
 }
 
 /** Ends the oldest sessions of this state. Sign-ins with a stolen password only never end sessions with both factors. */
-async function makeRoom(db: Db, userId: string, state: UserSessionRow['state']): Promise<void> {
+async function makeRoom(db: Db, userId: string, state: Row<'user_session'>['state']): Promise<void> {
   const sessions = (await listSessions(db, userId)).filter((row) => row.state === state)
   const ids = sessions.map((row) => row.session_id)
   for (const sessionId of ids.slice(0, Math.max(0, ids.length - SESSIONS_LIMIT + 1))) await endSession(db, sessionId)
 }
 
 /** Sessions of a user, oldest first. `startSession` limits their number. */
-export function listSessions(db: Db, userId: string): Promise<UserSessionRow[]> {
+export function listSessions(db: Db, userId: string): Promise<Row<'user_session'>[]> {
   return db.selectFrom('user_session').selectAll().where('user_id', '=', userId).orderBy('session_id').execute()
 }
 
@@ -139,7 +142,7 @@ const byId = prepared((db, p: { sessionId: string }) => sessions(db).where('sess
 /** The session of a token; undefined if the token is unknown or expired. */
 interface FoundSession {
   readonly caller: UserCaller
-  readonly state: UserSessionRow['state']
+  readonly state: Row<'user_session'>['state']
   readonly seenMs: number
 }
 

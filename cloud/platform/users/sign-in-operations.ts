@@ -5,7 +5,7 @@ import { holderOf } from '../foundation/shared-slots.ts'
 import { iso } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { acceptAs, invitedUser } from './invitations.ts'
 import { assertGoodPassword, hashPassword, PASSWORD_LENGTH, verifyPassword } from './passwords.ts'
 import { Device, Email, SignInAnswer, UserName } from './schema.ts'
@@ -96,7 +96,11 @@ export const Password = z.string().min(1).max(PASSWORD_LENGTH.max)
 export const addressOf = (caller: Caller) => (caller.kind === 'anyone' ? caller.address : 'unknown')
 
 /** Starts the session of a user and makes the response. */
-export async function signedIn(call: Call, user: UserRow, session: NewSession): Promise<z.infer<typeof SignInAnswer>> {
+export async function signedIn(
+  call: Call,
+  user: Row<'console_user'>,
+  session: NewSession,
+): Promise<z.infer<typeof SignInAnswer>> {
   const made = await startSession(call.db, user, session, call.services.platform)
   await updateUserRow(call.db, user.user_id, { last_sign_in_ms: call.nowMs })
   call.changed(user.user_id, tenantOf(user.account_id, made.mode))

@@ -3,7 +3,7 @@ import { userCaller, type Mode, type UserCaller, isRoleAtLeast, rolesFrom } from
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, assertUnchanged } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { consoleUrlOf, invitationUrl } from './console-address.ts'
 import { assertRoleFits, assertStoresOf, invite } from './invitations.ts'
 import {
@@ -36,7 +36,7 @@ function modesOf({ mayUseLive }: UserCaller): readonly Mode[] {
 }
 
 /** True if the caller may see the user: same account, and only stores of the caller. */
-function maySeeUser(caller: UserCaller, row: UserRow): boolean {
+function maySeeUser(caller: UserCaller, row: Row<'console_user'>): boolean {
   return (
     row.account_id === caller.accountId &&
     (row.user_id === caller.keyId || coversStores(caller.storeIds, storesOf(row)))
@@ -44,7 +44,7 @@ function maySeeUser(caller: UserCaller, row: UserRow): boolean {
 }
 
 /** The user with this id, if the caller may change it. Throws 404 or 403. */
-async function changeableUser(call: Call, userId: string): Promise<UserRow> {
+async function changeableUser(call: Call, userId: string): Promise<Row<'console_user'>> {
   const caller = userCaller(call.caller)
   const row = await findUser(call.db, userId)
   if (!row || !maySeeUser(caller, row)) throw notFound('user')
@@ -67,7 +67,7 @@ function assertMayGrant(caller: UserCaller, role: UserCaller['role'], sandboxOnl
 }
 
 /** Throws 409 if the account would have no owner. */
-async function assertOwnerLeft(call: Call, row: UserRow): Promise<void> {
+async function assertOwnerLeft(call: Call, row: Row<'console_user'>): Promise<void> {
   if (roleOf(row) !== 'owner' || row.accepted_ms === null) return
   const others = (await listUsers(call.db, row.account_id)).filter(
     (other) => other.user_id !== row.user_id && roleOf(other) === 'owner' && other.accepted_ms !== null,

@@ -1,7 +1,7 @@
 import type { Mode, Role } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
+import type { Row } from '../persistence/schema.ts'
 import { hash } from 'node:crypto'
 import type { Randomness } from '../../../policy/platform.ts'
 
@@ -29,12 +29,12 @@ export const USERS_LIMIT = 1_000
 export const NAMESAKES_LIMIT = 20
 
 /** The user with this id. */
-export function findUser(db: Db, userId: string): Promise<UserRow | undefined> {
+export function findUser(db: Db, userId: string): Promise<Row<'console_user'> | undefined> {
   return db.selectFrom('console_user').selectAll().where('user_id', '=', userId).executeTakeFirst()
 }
 
 /** Users of an account, oldest first. */
-export function listUsers(db: Db, accountId: string): Promise<UserRow[]> {
+export function listUsers(db: Db, accountId: string): Promise<Row<'console_user'>[]> {
   return db
     .selectFrom('console_user')
     .selectAll()
@@ -45,7 +45,7 @@ export function listUsers(db: Db, accountId: string): Promise<UserRow[]> {
 }
 
 /** The user of an account with this address. */
-export function findUserOfAccount(db: Db, accountId: string, email: string): Promise<UserRow | undefined> {
+export function findUserOfAccount(db: Db, accountId: string, email: string): Promise<Row<'console_user'> | undefined> {
   return db
     .selectFrom('console_user')
     .selectAll()
@@ -55,7 +55,7 @@ export function findUserOfAccount(db: Db, accountId: string, email: string): Pro
 }
 
 /** A user with the name of the account. */
-export interface AccountUser extends UserRow {
+export interface AccountUser extends Row<'console_user'> {
   readonly account_name: string
 }
 
@@ -77,17 +77,17 @@ export function findUsersToSignIn(db: Db, email: string, account?: string): Prom
 }
 
 /** The user with this open invitation. */
-export function findUserOfInvitation(db: Db, invitationHash: string): Promise<UserRow | undefined> {
+export function findUserOfInvitation(db: Db, invitationHash: string): Promise<Row<'console_user'> | undefined> {
   return db.selectFrom('console_user').selectAll().where('invitation_hash', '=', invitationHash).executeTakeFirst()
 }
 
 /** Adds a user. */
-export async function insertUser(db: Db, row: UserRow): Promise<void> {
+export async function insertUser(db: Db, row: Row<'console_user'>): Promise<void> {
   await db.insertInto('console_user').values(row).execute()
 }
 
 /** Sets columns of a user. */
-export async function updateUserRow(db: Db, userId: string, set: Partial<UserRow>): Promise<void> {
+export async function updateUserRow(db: Db, userId: string, set: Partial<Row<'console_user'>>): Promise<void> {
   await db.updateTable('console_user').set(set).where('user_id', '=', userId).execute()
 }
 
@@ -104,7 +104,7 @@ export async function deleteUser(db: Db, userId: string): Promise<void> {
 }
 
 /** The stores of a user; null: all stores of the account. */
-export function storesOf(row: Pick<UserRow, 'store_ids'>): readonly string[] | null {
+export function storesOf(row: Pick<Row<'console_user'>, 'store_ids'>): readonly string[] | null {
   return row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[])
 }
 
@@ -114,7 +114,7 @@ export function coversStores(own: readonly string[] | null, storeIds: readonly s
 }
 
 /** Role and mode of a row. */
-export const roleOf = (row: Pick<UserRow, 'role'>) => row.role as Role
+export const roleOf = (row: Pick<Row<'console_user'>, 'role'>) => row.role as Role
 export const modeOf = (row: { mode: string }) => row.mode as Mode
 
 const nameOfAccount = prepared((db, p: { accountId: string }) =>

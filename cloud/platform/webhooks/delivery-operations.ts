@@ -6,7 +6,7 @@ import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorField, toPage, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
-import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 import { findDelivery, findEvent, listDeliveries, listEvents, readAttempts } from './queries.ts'
 import { eventNames, ownWebhook, ownWebhooks } from './register.ts'
@@ -98,7 +98,7 @@ export const redeliverWebhook = operation({
 })
 
 /** Throws 404 for the delivery if its webhook is deleted or belongs to another account. */
-async function webhookOfDelivery(call: Call, webhookId: string): Promise<WebhookRow> {
+async function webhookOfDelivery(call: Call, webhookId: string): Promise<Row<'webhook'>> {
   try {
     return await ownWebhook(call, webhookId)
   } catch (error) {
@@ -106,7 +106,7 @@ async function webhookOfDelivery(call: Call, webhookId: string): Promise<Webhook
   }
 }
 
-function assertEnabled(webhook: WebhookRow): void {
+function assertEnabled(webhook: Row<'webhook'>): void {
   if (webhook.enabled === 0)
     throw precondition('webhook_disabled', 'this webhook is disabled: call updateWebhook with enabled: true')
 }

@@ -7,7 +7,7 @@ import { bringForward, lease, readPending, release, type Job, type PendingWebhoo
 import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { writeAudit, type OperationRequest } from '../operations/call-context.ts'
 import { systemCaller, type Tenant } from '../foundation/caller.ts'
-import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { updateWebhook } from './operations.ts'
 import { changeWebhook, dropPending, findWebhook } from './queries.ts'
 import { deadline } from '../../../policy/platform.ts'
@@ -15,10 +15,9 @@ import { OutgoingFault } from '../outgoing/outgoing-http.ts'
 import { targetRules } from './register.ts'
 import { openSecret, signatureHeaders, type Secrets } from './secret.ts'
 import { iso } from '../operations/fields.ts'
-import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 
 /** Body of a delivery, the same at every attempt. `event` and `type` are equal, because the specification has both. */
-function envelopeOf(row: Pick<OutboxEventRow, 'event_id' | 'type' | 'at_ms' | 'data'>): string {
+function envelopeOf(row: Pick<Row<'outbox_event'>, 'event_id' | 'type' | 'at_ms' | 'data'>): string {
   const head = JSON.stringify({ id: row.event_id, event: row.type, type: row.type, timestamp: iso(row.at_ms) })
   return `${head.slice(0, -1)},"data":${row.data}}`
 }
@@ -91,7 +90,7 @@ async function attempt({ webhook, event }: Job, services: Services, stop: AbortS
   }
 }
 
-function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number): Secrets {
+function secretsOf(webhook: Row<'webhook'>, { authority }: Services, nowMs: number): Secrets {
   const current = openSecret(authority.sealer, webhook.webhook_id, webhook.secret)
   const isOverlap = webhook.old_secret !== null && webhook.old_until_ms !== null && webhook.old_until_ms > nowMs
   return {
@@ -176,7 +175,7 @@ interface RecordedOutcome {
 
 async function noteHealth(
   db: Db,
-  webhook: WebhookRow | undefined,
+  webhook: Row<'webhook'> | undefined,
   { outcome, isGone, isGivenUp }: RecordedOutcome,
   nowMs: number,
   services: Services,
@@ -200,7 +199,7 @@ async function noteHealth(
 /** Disables a webhook. `fetchWebhooks` and the audit log show why the webhook is disabled. */
 async function disable(
   db: Db,
-  webhook: WebhookRow,
+  webhook: Row<'webhook'>,
   why: 'gone' | 'failing',
   nowMs: number,
   services: Services,

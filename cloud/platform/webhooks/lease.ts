@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
-import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
-import type { WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { findEvent, findWebhook } from './queries.ts'
 
 /** Life of a lease, ms. The lease is longer than an attempt plus the recording of its outcome. */
@@ -57,9 +56,9 @@ export async function readPending(db: Db): Promise<PendingWebhook[]> {
 
 /** Data for one attempt. */
 export interface Job {
-  delivery: WebhookDeliveryRow
-  webhook: WebhookRow
-  event: OutboxEventRow
+  delivery: Row<'webhook_delivery'>
+  webhook: Row<'webhook'>
+  event: Row<'outbox_event'>
 }
 
 /**

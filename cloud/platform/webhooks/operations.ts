@@ -5,7 +5,7 @@ import { Id, Limit, Offset, QueryNumber, Success, assertUnchanged } from '../ope
 import { legacyForm, operation, type Call } from '../operations/operation.ts'
 import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
-import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
 import {
   assertUrlUnused,
@@ -45,7 +45,7 @@ function made(call: Call, { webhook, events, secret, warnings }: RegisteredWebho
   }
 }
 
-async function shown(call: Call, webhook: WebhookRow, secret?: string) {
+async function shown(call: Call, webhook: Row<'webhook'>, secret?: string) {
   const warnings = secretWarnings(secret)
   const events = await readEvents(call.db, [webhook.webhook_id])
   return {
@@ -166,7 +166,7 @@ export const updateWebhook = operation({
     const { db, nowMs, services } = call
     const webhook = await ownWebhook(call, webhookId)
     assertUnchanged({ storeId, createdAt }, toWebhook(webhook, [], nowMs))
-    const change: Partial<WebhookRow> = { updated_ms: nowMs }
+    const change: Partial<Row<'webhook'>> = { updated_ms: nowMs }
     if (url !== undefined && url !== webhook.url) {
       const key = urlKey(call, url)
       await assertUrlUnused(call, webhook, key)

@@ -5,8 +5,7 @@ import { isAtLeast, type Package } from '../foundation/caller.ts'
 import { changedRows, type Database, type Db } from '../persistence/database.ts'
 import { insertChunks, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
-import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
-import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
 
@@ -79,10 +78,10 @@ async function tenantsAfter(db: Db, last: string): Promise<string[]> {
 }
 
 /** New events, the oldest of each account first. Accounts take turns, so that many events of one delay no other. */
-async function nextEvents(db: Db, last: string): Promise<OutboxEventRow[]> {
+async function nextEvents(db: Db, last: string): Promise<Row<'outbox_event'>[]> {
   const tenants = await tenantsAfter(db, last)
   const share = Math.max(1, Math.floor(BATCH / Math.max(1, tenants.length)))
-  const events: OutboxEventRow[] = []
+  const events: Row<'outbox_event'>[] = []
   for (const tenant of tenants)
     events.push(
       ...(await db
@@ -125,9 +124,9 @@ async function planBatch(db: Db, platform: Platform): Promise<void> {
  */
 async function withinLimit(
   db: Db,
-  wanted: readonly WebhookDeliveryRow[],
+  wanted: readonly Row<'webhook_delivery'>[],
   nowMs: number,
-): Promise<readonly WebhookDeliveryRow[]> {
+): Promise<readonly Row<'webhook_delivery'>[]> {
   const full = new Set<string>()
   for (const tenant of new Set(wanted.map((delivery) => delivery.tenant)))
     if (await isQueueFull(db, tenant)) full.add(tenant)
@@ -164,7 +163,7 @@ const writeNumbers = preparedInsert((db, numbers: readonly { event_id: string; t
 })
 
 /** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
-async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<Target[]> {
+async function readTargets(db: Db, events: readonly Row<'outbox_event'>[]): Promise<Target[]> {
   const tenants = [...new Set(events.map((event) => event.tenant))]
   const types = [...new Set(events.map((event) => event.type))]
   const registered = await db
@@ -186,7 +185,10 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
 /**
  * Reads the package that applies to each event: the package of its store, or of the account if the event has no store.
  */
-async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
+async function readPackages(
+  db: Db,
+  events: readonly Row<'outbox_event'>[],
+): Promise<(event: Row<'outbox_event'>) => Package> {
   const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
   const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
   const stores =
@@ -209,7 +211,7 @@ function accountOf(tenant: string): string {
   return tenant.split('.')[0] ?? ''
 }
 
-function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
+function receiversOf(event: Row<'outbox_event'>, targets: readonly Target[], have: Package): string[] {
   // For a test event, `readTargets` adds a target whose field `event` is the event's id instead of a type.
   if (event.webhook_id !== null)
     return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
@@ -225,7 +227,12 @@ function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Pa
   return [...new Set(fitting.map((t) => t.webhook_id))]
 }
 
-function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, platform: Platform): WebhookDeliveryRow {
+function deliveryOf(
+  event: Row<'outbox_event'>,
+  webhookId: string,
+  nowMs: number,
+  platform: Platform,
+): Row<'webhook_delivery'> {
   const { tenant, event_id, type, store_id } = event
   const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
   return {

@@ -1,14 +1,13 @@
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
-import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 
 /** Subscription to all events. */
 export const EVERY_EVENT = '*'
 
 /** Finds a webhook of any tenant. */
-export function findWebhook(db: Db, webhookId: string): Promise<WebhookRow | undefined> {
+export function findWebhook(db: Db, webhookId: string): Promise<Row<'webhook'> | undefined> {
   return db.selectFrom('webhook').selectAll().where('webhook_id', '=', webhookId).executeTakeFirst()
 }
 
@@ -18,7 +17,7 @@ export function findByTarget(
   tenant: string,
   storeId: string | null,
   urlKey: string,
-): Promise<WebhookRow | undefined> {
+): Promise<Row<'webhook'> | undefined> {
   return db
     .selectFrom('webhook')
     .selectAll()
@@ -29,7 +28,7 @@ export function findByTarget(
 }
 
 /** Webhooks of a tenant, oldest first. */
-export function listWebhooks(db: Db, tenant: string, limit: number): Promise<WebhookRow[]> {
+export function listWebhooks(db: Db, tenant: string, limit: number): Promise<Row<'webhook'>[]> {
   return db.selectFrom('webhook').selectAll().where('tenant', '=', tenant).orderBy('webhook_id').limit(limit).execute()
 }
 
@@ -50,7 +49,7 @@ export async function readEvents(db: Db, webhookIds: readonly string[]): Promise
 /** Replaces the subscriptions of a webhook. */
 export async function writeEvents(
   db: Db,
-  webhook: Pick<WebhookRow, 'tenant' | 'webhook_id'>,
+  webhook: Pick<Row<'webhook'>, 'tenant' | 'webhook_id'>,
   events: readonly string[],
 ): Promise<void> {
   const { tenant, webhook_id } = webhook
@@ -62,7 +61,7 @@ export async function writeEvents(
 }
 
 /** Changes a webhook and returns the new row. */
-export function changeWebhook(db: Db, webhookId: string, change: Partial<WebhookRow>): Promise<WebhookRow> {
+export function changeWebhook(db: Db, webhookId: string, change: Partial<Row<'webhook'>>): Promise<Row<'webhook'>> {
   return db
     .updateTable('webhook')
     .set(change)
@@ -82,7 +81,7 @@ export async function dropPending(db: Db, webhookId: string, nowMs: number): Pro
 }
 
 /** Finds a delivery of any tenant. */
-export function findDelivery(db: Db, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
+export function findDelivery(db: Db, deliveryId: string): Promise<Row<'webhook_delivery'> | undefined> {
   return db.selectFrom('webhook_delivery').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst()
 }
 
@@ -99,7 +98,7 @@ export function listDeliveries(
   tenant: string,
   filter: DeliveryFilter,
   page: { limit: number; after: string | undefined },
-): Promise<WebhookDeliveryRow[]> {
+): Promise<Row<'webhook_delivery'>[]> {
   if (filter.webhookIds.length === 0) return Promise.resolve([])
   let query = db
     .selectFrom('webhook_delivery')
@@ -114,8 +113,11 @@ export function listDeliveries(
 }
 
 /** Attempts of these deliveries, oldest first. */
-export async function readAttempts(db: Db, deliveryIds: readonly string[]): Promise<Map<string, WebhookAttemptRow[]>> {
-  const attempts = new Map<string, WebhookAttemptRow[]>(deliveryIds.map((id) => [id, []]))
+export async function readAttempts(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<Map<string, Row<'webhook_attempt'>[]>> {
+  const attempts = new Map<string, Row<'webhook_attempt'>[]>(deliveryIds.map((id) => [id, []]))
   if (deliveryIds.length === 0) return attempts
   const rows = await db
     .selectFrom('webhook_attempt')
@@ -129,7 +131,7 @@ export async function readAttempts(db: Db, deliveryIds: readonly string[]): Prom
 }
 
 /** Finds an event in the tenant's outbox. */
-export function findEvent(db: Db, tenant: string, eventId: string): Promise<OutboxEventRow | undefined> {
+export function findEvent(db: Db, tenant: string, eventId: string): Promise<Row<'outbox_event'> | undefined> {
   return db
     .selectFrom('outbox_event')
     .selectAll()
@@ -144,7 +146,7 @@ export function listEvents(
   tenant: string,
   filter: { storeIds: readonly string[] | null; events?: readonly string[] | undefined; sinceMs?: number | undefined },
   page: { limit: number; afterSeq: number },
-): Promise<OutboxEventRow[]> {
+): Promise<Row<'outbox_event'>[]> {
   let query = db.selectFrom('outbox_event').selectAll().where('tenant', '=', tenant).where('seq', '>', page.afterSeq)
   if (filter.storeIds !== null)
     query = query.where('store_id', 'in', filter.storeIds.length > 0 ? filter.storeIds : ['-'])

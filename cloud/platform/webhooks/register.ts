@@ -6,8 +6,7 @@ import { knownCaller, maySee, type KnownCaller, isAtLeast, type Package } from '
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
-import type { StoreRow } from '../persistence/tables/stores.ts'
-import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import {
   changeWebhook,
@@ -54,14 +53,14 @@ export function urlKey(call: Call, url: string): string {
 
 interface WebhookRegistration {
   /** null: all stores of the account. */
-  store: StoreRow | null
+  store: Row<'store'> | null
   url: string
   events: readonly string[]
   secret: string | undefined
 }
 
 export interface RegisteredWebhook {
-  webhook: WebhookRow
+  webhook: Row<'webhook'>
   events: string[]
   /** Set only if this call generated the secret. */
   secret?: string
@@ -95,7 +94,7 @@ async function make(
   }
   const webhookId = newId('whk', services.platform)
   const ownSecret = secret ?? newSecret(services.platform.random)
-  const webhook: WebhookRow = {
+  const webhook: Row<'webhook'> = {
     webhook_id: webhookId,
     tenant,
     store_id: store?.store_id ?? null,
@@ -125,7 +124,7 @@ async function make(
 
 async function merge(
   call: Call,
-  known: WebhookRow,
+  known: Row<'webhook'>,
   { events, secret }: WebhookRegistration,
 ): Promise<RegisteredWebhook> {
   const { db, nowMs, services } = call
@@ -147,10 +146,10 @@ async function merge(
 /** Columns to write when a webhook gets a new secret. If `overlapHours` is 0, the old secret no longer signs. */
 export function rolledSecret(
   { nowMs, services }: Call,
-  known: WebhookRow,
+  known: Row<'webhook'>,
   secret: string,
   overlapHours: number,
-): Partial<WebhookRow> {
+): Partial<Row<'webhook'>> {
   const sealed = sealSecret(services.authority.sealer, known.webhook_id, secret)
   if (overlapHours === 0) return { secret: sealed, old_secret: null, old_until_ms: null }
   return { secret: sealed, old_secret: known.secret, old_until_ms: nowMs + overlapHours * HOUR_MS }
@@ -167,21 +166,21 @@ function packageWarnings(call: Call, { store, events }: WebhookRegistration): st
 }
 
 /** True if the caller may see a webhook. Keys of single stores do not see webhooks of the whole account. */
-function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
+function maySeeWebhook(caller: KnownCaller, webhook: Row<'webhook'>): boolean {
   if (webhook.tenant !== caller.tenant) return false
   if (webhook.store_id === null) return caller.kind !== 'agent' && caller.storeIds === null
   return maySee(caller, { store_id: webhook.store_id, tenant: webhook.tenant })
 }
 
 /** Finds a webhook of the caller. Throws 404. */
-export async function ownWebhook(call: Call, webhookId: string): Promise<WebhookRow> {
+export async function ownWebhook(call: Call, webhookId: string): Promise<Row<'webhook'>> {
   const webhook = await findWebhook(call.db, webhookId)
   if (!webhook || !maySeeWebhook(knownCaller(call.caller), webhook)) throw notFound('webhook')
   return webhook
 }
 
 /** Webhooks of the caller: all, or those of one store. */
-export async function ownWebhooks(call: Call, storeId: string | undefined): Promise<WebhookRow[]> {
+export async function ownWebhooks(call: Call, storeId: string | undefined): Promise<Row<'webhook'>[]> {
   const caller = knownCaller(call.caller)
   const all = (await listWebhooks(call.db, caller.tenant, WEBHOOKS_LIMIT)).filter((webhook) =>
     maySeeWebhook(caller, webhook),
@@ -190,7 +189,7 @@ export async function ownWebhooks(call: Call, storeId: string | undefined): Prom
 }
 
 /** Throws 409 if another webhook of the same store has this URL. */
-export async function assertUrlUnused(call: Call, webhook: WebhookRow, key: string): Promise<void> {
+export async function assertUrlUnused(call: Call, webhook: Row<'webhook'>, key: string): Promise<void> {
   const other = await findByTarget(call.db, webhook.tenant, webhook.store_id, key)
   if (other && other.webhook_id !== webhook.webhook_id)
     throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { iso, definedFields, Success } from '../operations/fields.ts'
-import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
-import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
+import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
 import { isSecret, SECRET_MAX, SECRET_RULE } from './secret.ts'
@@ -53,7 +52,7 @@ export const CreatedWebhook = Webhook.extend({
 })
 
 /** Converts a row for the API, without the secret. */
-export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
+export function toWebhook(row: Row<'webhook'>, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
   const overlap = row.old_until_ms !== null && row.old_until_ms > nowMs ? iso(row.old_until_ms) : null
   return definedFields({
     webhookId: row.webhook_id,
@@ -96,7 +95,10 @@ export const Delivery = z.strictObject({
 })
 
 /** Converts a delivery with its attempts for the API. */
-export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAttemptRow[]): z.input<typeof Delivery> {
+export function toDelivery(
+  row: Row<'webhook_delivery'>,
+  attempts: readonly Row<'webhook_attempt'>[],
+): z.input<typeof Delivery> {
   return definedFields({
     deliveryId: row.delivery_id,
     webhookId: row.webhook_id,
@@ -130,7 +132,7 @@ export const Envelope = z.strictObject({
 })
 
 /** Converts an event for listings: the body of its deliveries plus its store. */
-export function toEnvelope(row: OutboxEventRow): z.input<typeof Envelope> {
+export function toEnvelope(row: Row<'outbox_event'>): z.input<typeof Envelope> {
   const data = JSON.parse(row.data) as Record<string, unknown>
   return definedFields({
     id: row.event_id,

@@ -6,7 +6,7 @@ import {
   publicKeyWeakness,
 } from '../../../policy/documents/keys.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { endLogins, findAgent } from './sessions.ts'
 import { z } from 'zod'
@@ -28,7 +28,7 @@ const FORMER_KEYS_FOR_MS = 91 * 86_400_000
 const FORMER_KEYS_LIMIT = 10
 
 /** Keys with which this agent may sign. */
-export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
+export function agentKeys({ agent_id, x, next_x: next }: Row<'agent'>): KeyRing {
   return ringOf(agent_id, [x, ...(next === null ? [] : [next])])
 }
 
@@ -36,7 +36,7 @@ export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
  * Current and former keys of an agent. The receipt home may forward an outcome report long after the reporting agent
  * signed it.
  */
-export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
+export async function currentAndFormerKeys(db: Db, agent: Row<'agent'>, nowMs: number): Promise<KeyRing> {
   const formerKeys = await db
     .selectFrom('agent_former_key')
     .select('x')
@@ -76,7 +76,7 @@ function ringOf(iss: string, keys: readonly string[]): KeyRing {
 }
 
 /** Makes the next key current after its first use. The agent can no longer log in with the former key. */
-export async function promoteNextKey(db: Db, agent: AgentRow, key: VerificationKey, nowMs: number): Promise<void> {
+export async function promoteNextKey(db: Db, agent: Row<'agent'>, key: VerificationKey, nowMs: number): Promise<void> {
   if (key.x !== agent.next_x) return
   await db
     .insertInto('agent_former_key')

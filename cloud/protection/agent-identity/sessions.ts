@@ -4,7 +4,7 @@ import { keyGenerationQuery } from '../../platform/authority/key-counters.ts'
 import type { AgentCaller, Mode, Tenant, Package } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedRow } from '../../platform/persistence/prepared.ts'
-import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
  *   openChallenge ─▶ the agent signs it ─▶ useChallenge (once) ─▶ openLogin ─▶ access token ─▶ findAgentCaller
@@ -116,7 +116,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
 
 /** The rights of an agent that has proved who it is. */
 export function agentCaller(
-  agent: Pick<AgentRow, 'agent_id' | 'store_id' | 'ledger_id' | 'generation' | 'tenant'>,
+  agent: Pick<Row<'agent'>, 'agent_id' | 'store_id' | 'ledger_id' | 'generation' | 'tenant'>,
 ): AgentCaller {
   const [accountId = '', mode = 'test'] = agent.tenant.split('.')
   return {

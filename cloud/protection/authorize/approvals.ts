@@ -4,7 +4,7 @@ import type { ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
-import type { OperatorApprovalRow, ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { RequestContext } from './request-context.ts'
 import type { TargetUnit } from './authorization-target.ts'
 
@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000
  */
 const AHEAD_MS = 60_000
 
-const insert = prepared((db, p: OperatorApprovalRow) =>
+const insert = prepared((db, p: Row<'operator_approval'>) =>
   db.insertInto('operator_approval').values(fieldsOf(p, ['nonce', 'store_id', 'operator_id', 'at_ms'])),
 )
 const recentApprovals = prepared((db, p: { storeId: string; operatorId: string; fromMs: number; toMs: number }) =>
@@ -78,7 +78,7 @@ export function approvalFacts(
 /** Counts an authorization that only the operator's approval made possible. */
 export async function recordApproval(
   { db, nowMs }: Call,
-  { nonce, store_id, operator_id }: ProtectionAuthorizationRow,
+  { nonce, store_id, operator_id }: Row<'protection_authorization'>,
 ): Promise<void> {
   if (operator_id !== null) await insert(db, { nonce, store_id, operator_id: foldText(operator_id), at_ms: nowMs })
 }

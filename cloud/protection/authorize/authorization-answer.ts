@@ -1,7 +1,7 @@
 import type { Decision } from '../../../policy/decide.ts'
 import type { AuthorizationState } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { viewAuthorization } from '../leases/authorizations.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -27,9 +27,9 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
 /** Describes an issued authorization. `redemptions`: redemptions of the authorization so far; empty if it is new. */
 export function describeAuthorization(
   call: Call,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   authorizationToken: string,
-  redemptions: readonly RedemptionRow[],
+  redemptions: readonly Row<'redemption'>[],
 ): AuthorizationAnswer {
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   const usedSteps = new Set(redemptions.map((r) => r.step)).size

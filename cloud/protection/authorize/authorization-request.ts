@@ -9,7 +9,7 @@ import { rightClassOf, type ProtectionAction, type ScanSource } from '../../../p
 import { maySee } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { purchaseAsOf } from '../rights/past-state.ts'
 import type { RightView, Tries, UnitKey } from '../rights/rights.ts'
@@ -25,7 +25,7 @@ export interface AuthorizationRequest {
   /** Identifier for the token; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
   /** Purchase that `purchaseId`, receipt or token names, in its state at the time of the request. */
-  purchase: PurchaseRow | undefined
+  purchase: Row<'purchase'> | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
   /** Presented pick-up code. The request then names neither item nor purchase. */
@@ -39,7 +39,7 @@ export interface AuthorizationRequest {
 
 /** A tagged unit whose right is not used. */
 export interface OpenUnit {
-  unit: PurchaseUnitRow
+  unit: Row<'purchase_unit'>
   key: UnitKey
   right: Exclude<RightView, { state: 'used' }>
   tries: Tries
@@ -108,8 +108,8 @@ function namesGoods(request: ItemRequest): boolean {
 export function purchaseAtRequestTime(
   { db }: Call,
   { pastMs }: RequestContext,
-  purchase: PurchaseRow,
-): Promise<PurchaseRow> | PurchaseRow {
+  purchase: Row<'purchase'>,
+): Promise<Row<'purchase'>> | Row<'purchase'> {
   return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
 }
 
@@ -157,7 +157,7 @@ export function requestFacts({ context, action, purchase, token }: Authorization
 export function isOfOtherTill(
   tillId: string | null,
   action: ProtectionAction,
-  { till }: Pick<PurchaseRow, 'till'>,
+  { till }: Pick<Row<'purchase'>, 'till'>,
 ): boolean {
   if (tillId === null || rightClassOf(action) !== 'release') return false
   return till === null || (JSON.parse(till) as { tillId?: string }).tillId !== tillId

@@ -1,7 +1,6 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { GrantedUnit } from '../leases/authorizations.ts'
 import { type LeaseView, viewLease } from '../leases/leases.ts'
 import { maySee } from '../../platform/foundation/caller.ts'
@@ -34,8 +33,8 @@ export interface AuthorizationTarget {
   units: readonly [TargetUnit, ...TargetUnit[]]
   /** True if the store has this item or purchase. */
   isKnown: boolean
-  item?: ProtectedItemRow | undefined
-  purchase?: PurchaseRow | undefined
+  item?: Row<'protected_item'> | undefined
+  purchase?: Row<'purchase'> | undefined
   /** Status in the response; null without a registered item. */
   itemStatus: ItemStatus | null
   /** Purchase line of the item's unit. */

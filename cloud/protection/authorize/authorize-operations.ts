@@ -26,7 +26,7 @@ import { releaseActionOf } from '../../../policy/devices.ts'
 import { maySee } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
 import { assertResynced } from '../leases/resync.ts'
 import { storeDataOf } from '../../shop/purchases/present.ts'
@@ -97,8 +97,8 @@ async function verifyPurchase(call: Call, input: PurchaseRequest) {
 /** True if a recall stops every unit that is still to be released. */
 async function areAllRecalled(
   { db }: Call,
-  { tenant, store_id: storeId }: PurchaseRow,
-  lines: readonly PurchaseLineRow[],
+  { tenant, store_id: storeId }: Row<'purchase'>,
+  lines: readonly Row<'purchase_line'>[],
   open: readonly OpenUnit[],
   pastMs: number | undefined,
 ): Promise<boolean> {
@@ -119,7 +119,7 @@ async function answerDevice(
   call: Call,
   context: RequestContext,
   input: PurchaseRequest,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   open: readonly OpenUnit[],
   isExpired: boolean,
 ) {
@@ -149,7 +149,7 @@ async function namedPurchase(
   call: Call,
   { caller, pastMs }: RequestContext,
   { purchaseId, receiptToken }: PurchaseRequest,
-): Promise<{ purchase: PurchaseRow; expired: boolean }> {
+): Promise<{ purchase: Row<'purchase'>; expired: boolean }> {
   if (purchaseId === undefined && receiptToken === undefined)
     throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
   const byId = purchaseId === undefined ? undefined : await findPurchase(call.db, caller.tenant, purchaseId)
@@ -165,7 +165,7 @@ async function namedPurchase(
   return { purchase: receipt.purchase, expired: !receipt.ok }
 }
 
-function statusOf({ status }: PurchaseRow): 'paid' | 'CREATED' | 'PENDING_PAYMENT' | 'CANCELLED' {
+function statusOf({ status }: Row<'purchase'>): 'paid' | 'CREATED' | 'PENDING_PAYMENT' | 'CANCELLED' {
   if (status === 'SUCCESS' || status === 'UNLOADED') return 'paid'
   return status as 'CREATED' | 'PENDING_PAYMENT' | 'CANCELLED'
 }

@@ -3,9 +3,7 @@ import { decideUnits } from '../../../policy/decide-units.ts'
 import { DEFAULT_POLICY, riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { rightClassOf, type DenyReason, type ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { requestLeaseRelease, transferLease, type LeaseView } from '../leases/leases.ts'
 import { isLedgerUntrusted, issueAuthorization, redemptionsOf } from '../leases/authorizations.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
@@ -85,7 +83,7 @@ async function recordDenied(call: Call, decisionContext: DecisionContext, reason
 async function recordGranted(
   call: Call,
   decisionContext: DecisionContext,
-  authorization: ProtectionAuthorizationRow | undefined,
+  authorization: Row<'protection_authorization'> | undefined,
 ): Promise<string> {
   const fields = eventFields(decisionContext)
   const granted = {
@@ -142,7 +140,7 @@ function eventFields({ request, target }: DecisionContext) {
 }
 
 /** Signs the token of an authorization. Ed25519 is deterministic, so the same row always has the same token. */
-function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {
+function signToken(row: Row<'protection_authorization'>, { authority }: Services): string {
   const tenant = row.tenant as Tenant
   const claims: AuthorizationClaims = {
     iss: tenant,
@@ -285,8 +283,8 @@ interface Granted {
   target: AuthorizationTarget
   /** Units that the decision allows. */
   units: readonly TargetUnit[]
-  device: DeviceRow
-  store: StoreRow
+  device: Row<'device'>
+  store: Row<'store'>
   policy: ProtectionPolicy
 }
 
@@ -295,7 +293,7 @@ async function leaseUnits(
   call: Call,
   { request, eventIds }: DecisionContext,
   { target, units, device, store, policy }: Granted,
-): Promise<ProtectionAuthorizationRow> {
+): Promise<Row<'protection_authorization'>> {
   const { context, action, item, scanSource } = request
   for (const row of distinct(units, ({ transferable }) => transferable)) await transferLease(call, row, device)
   for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, context.operatorId)
@@ -347,8 +345,8 @@ async function refuse(
 /** Applies `of` to the lease of each unit and returns the distinct authorizations. */
 function distinct(
   units: readonly TargetUnit[],
-  of: (lease: LeaseView) => ProtectionAuthorizationRow | undefined,
-): ProtectionAuthorizationRow[] {
+  of: (lease: LeaseView) => Row<'protection_authorization'> | undefined,
+): Row<'protection_authorization'>[] {
   const rows = units.flatMap(({ lease }) => of(lease) ?? [])
   return [...new Map(rows.map((row) => [row.nonce, row])).values()]
 }

@@ -4,8 +4,7 @@ import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { boundItemsOf } from '../../shop/purchases/queries.ts'
 import { isComplete, productsIn, type ProductOfItem, readItems } from '../items/item-queries.ts'
@@ -19,7 +18,7 @@ export function isPaid(purchase: { status: string }): boolean {
 }
 
 /** Facts of a line without a registered item. */
-export function lineFacts(line: PurchaseLineRow): ItemFacts {
+export function lineFacts(line: Row<'purchase_line'>): ItemFacts {
   return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: valueOf(line) }
 }
 
@@ -27,14 +26,14 @@ export function lineFacts(line: PurchaseLineRow): ItemFacts {
  * Facts of an item. The price is the value of its sold line, else the item's own price, else the product's price in the
  * store.
  */
-export async function itemFacts(db: Db, item: ProtectedItemRow, soldCent: number | undefined): Promise<ItemFacts> {
+export async function itemFacts(db: Db, item: Row<'protected_item'>, soldCent: number | undefined): Promise<ItemFacts> {
   return factsOfItem(item, soldCent, await productsOfItems(db, [{ item, soldCent }]))
 }
 
 /** Products of the items that need data of their product, by product id. All items are in one store. */
 export async function productsOfItems(
   db: Db,
-  items: readonly { item: ProtectedItemRow; soldCent: number | undefined }[],
+  items: readonly { item: Row<'protected_item'>; soldCent: number | undefined }[],
 ): Promise<ReadonlyMap<string, ProductOfItem>> {
   const [first] = items
   const productIds = items.flatMap(({ item, soldCent }) =>
@@ -45,7 +44,7 @@ export async function productsOfItems(
 
 /** Like `itemFacts`, with the result of `productsOfItems`. */
 export function factsOfItem(
-  item: ProtectedItemRow,
+  item: Row<'protected_item'>,
   soldCent: number | undefined,
   products: ReadonlyMap<string, ProductOfItem>,
 ): ItemFacts {
@@ -61,18 +60,18 @@ export function factsOfItem(
 }
 
 /** Requires staff if the prices of the purchase come only from the shopper's app. */
-export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
+export function shopperPrice(purchase: Row<'purchase'>): Pick<ItemFacts, 'staffReason'> {
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app states the price' } : {}
 }
 
 /** The items that the units are bound to, now or at `pastMs`; undefined for a unit that is not bound. */
 export async function itemsBoundTo(
   db: Db,
-  units: readonly PurchaseUnitRow[],
+  units: readonly Row<'purchase_unit'>[],
   pastMs: number | undefined,
-): Promise<(ProtectedItemRow | undefined)[]> {
+): Promise<(Row<'protected_item'> | undefined)[]> {
   const items = await readItems(db, boundItemsOf(units))
-  const bound: (ProtectedItemRow | undefined)[] = []
+  const bound: (Row<'protected_item'> | undefined)[] = []
   for (const unit of units) {
     const item = unit.bound === 1 ? items.get(unit.item_id ?? '') : undefined
     const then = item && pastMs !== undefined ? await itemAsOf(db, item, pastMs) : item
@@ -83,13 +82,13 @@ export async function itemsBoundTo(
 }
 
 /** Kinds of identifiers under which an item is registered. */
-function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
+function identifierKindsOf(item: Row<'protected_item'>): ItemIdentifierKind[] {
   const names = definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
   return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
 }
 
 /** True if the device can read the item. Printed tag numbers are for people only. */
-function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
+function readableBy(device: DeviceFacts, item: Row<'protected_item'>): boolean {
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 
@@ -97,13 +96,13 @@ function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
  * True if the device must read the tag of a unit before it acts. An unattended device with a reader must read every tag
  * that it may be able to read: a unit without an item may be any item. `item`: the item that the unit is bound to.
  */
-export function mustBeReadAt(device: DeviceFacts, item: ProtectedItemRow | undefined): boolean {
+export function mustBeReadAt(device: DeviceFacts, item: Row<'protected_item'> | undefined): boolean {
   if (!releasesByTag(device)) return item !== undefined && readableBy(device, item)
   return item === undefined || mightRead(device, item)
 }
 
 /** True if the device may be able to read the item. If the item has no registered EPC or UID, compares technologies. */
-export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
+export function mightRead(device: DeviceFacts, item: Row<'protected_item'>): boolean {
   if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
   const technology = item.protection_technology
   if (technology === null) return true

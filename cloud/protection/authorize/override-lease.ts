@@ -1,5 +1,5 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { RequestContext } from './request-context.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
@@ -19,7 +19,7 @@ export function applyOverride(call: Call, { device, operatorId, isPast }: Reques
 /** Revokes the overridden lease and raises `lease_overridden`. */
 export async function overrideLease(
   call: Call,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   operatorId: string | null,
 ): Promise<void> {
   const { services, db, nowMs } = call

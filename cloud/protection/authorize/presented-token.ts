@@ -5,8 +5,7 @@ import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase, findPurchaseOfReceipt } from '../../shop/purchases/queries.ts'
 import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
@@ -22,7 +21,7 @@ import { coversRecalled } from '../recalls/recalled-tokens.ts'
  * The result describes what the presented receipt or token covers.
  */
 export interface PresentedDocument {
-  purchase?: PurchaseRow
+  purchase?: Row<'purchase'>
   /** Why the receipt or token is invalid. */
   token?: DecisionFacts['token']
   /** The item of an item-level token. */
@@ -70,14 +69,14 @@ export async function readPresentedToken(
   }
 }
 
-function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<PresentedDocument, 'item'> {
+function itemOf({ ith_kind, ith_id }: Row<'protection_authorization'>): Pick<PresentedDocument, 'item'> {
   return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
 }
 
 type PresentedReceipt =
-  | { ok: true; purchase: PurchaseRow }
+  | { ok: true; purchase: Row<'purchase'> }
   /** `purchase` is set for an expired receipt. */
-  | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
+  | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: Row<'purchase'> }
 
 /**
  * Finds the purchase of a presented receipt in any supported format. `pastMs`: time at which the shopper presented the

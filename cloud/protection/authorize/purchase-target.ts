@@ -3,9 +3,7 @@ import { RECALLED } from '../../../policy/item-status.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import { rightClassOf, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { ProtectedItemRow, ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
@@ -41,8 +39,8 @@ export async function loadPurchaseTarget(call: Call, request: AuthorizationReque
 async function loadOpenUnits(
   call: Call,
   request: AuthorizationRequest,
-  purchase: PurchaseRow,
-  { row: device, facts: deviceFacts }: { row: DeviceRow; facts: DeviceFacts },
+  purchase: Row<'purchase'>,
+  { row: device, facts: deviceFacts }: { row: Row<'device'>; facts: DeviceFacts },
   rights: RightClass,
 ): Promise<TargetUnit[]> {
   const { context, action } = request
@@ -98,8 +96,8 @@ async function loadOpenUnits(
 async function loadPass(
   call: Call,
   request: AuthorizationRequest,
-  purchase: PurchaseRow,
-  device: DeviceRow,
+  purchase: Row<'purchase'>,
+  device: Row<'device'>,
 ): Promise<TargetUnit[]> {
   const { context, action } = request
   const { db, nowMs } = call
@@ -150,9 +148,9 @@ async function closedPurchaseUnit({ db }: Call, request: AuthorizationRequest): 
 /** Reads the lines and items of open units. Returns a function that returns the facts of a unit. */
 async function loadFacts(
   { db }: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   open: readonly OpenUnit[],
-  known: readonly (ProtectedItemRow | undefined)[] | undefined,
+  known: readonly (Row<'protected_item'> | undefined)[] | undefined,
   pastMs: number | undefined,
 ): Promise<(unit: OpenUnit) => ItemFacts | null> {
   const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
@@ -183,14 +181,14 @@ async function loadFacts(
   }
 }
 
-function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
+function isPurchaseWide({ ith_kind }: Row<'protection_authorization'>): boolean {
   return ith_kind === null
 }
 
 /** Tagged units whose right of this class is not used, in the order of line and number. */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
-  { purchase_id: purchaseId }: PurchaseRow,
+  { purchase_id: purchaseId }: Row<'purchase'>,
   rightClass: RightClass,
 ): Promise<OpenUnit[]> {
   const { db } = query
@@ -214,7 +212,7 @@ export async function openUnits(
  * the device can read none of the goods. An unbound unit may be any item. So a device that can read tags gets no token
  * for all units if one unit is unbound.
  */
-function mayHoldPurchaseWide(device: DeviceFacts, items: readonly (ProtectedItemRow | undefined)[]): boolean {
+function mayHoldPurchaseWide(device: DeviceFacts, items: readonly (Row<'protected_item'> | undefined)[]): boolean {
   if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
   if (!device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc) return true
   return items.every((item) => item !== undefined && !mightRead(device, item))

@@ -5,8 +5,7 @@ import { knownCaller, type KnownCaller } from '../../platform/foundation/caller.
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, text, Timestamp } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { mayOperate } from '../operators/store-keys.ts'
@@ -42,9 +41,9 @@ export interface Metadata {
 export interface RequestContext {
   caller: KnownCaller
   /** null if the caller cannot see the device. */
-  device: { row: DeviceRow; facts: DeviceFacts } | null
+  device: { row: Row<'device'>; facts: DeviceFacts } | null
   /** Store that the request names, else the store of the device; null if neither is known. */
-  store: StoreRow | null
+  store: Row<'store'> | null
   occurredMs: number
   /**
    * True if the request is over five minutes old. The cloud then only records the request, and issues no token (ADR
@@ -98,7 +97,7 @@ export async function readRequestContext(call: Call, metadata: Metadata): Promis
   }
 }
 
-function isVisible(caller: KnownCaller, device: DeviceRow): boolean {
+function isVisible(caller: KnownCaller, device: Row<'device'>): boolean {
   if (caller.kind === 'agent') return device.store_id === caller.storeId
   return caller.storeIds === null || caller.storeIds.includes(device.store_id)
 }
@@ -111,7 +110,7 @@ function occurredAt(text: string | undefined, nowMs: number): number {
   return ms
 }
 
-async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: string | undefined): Promise<void> {
+async function noteFirmware({ db }: Call, device: Row<'device'>, firmwareVersion: string | undefined): Promise<void> {
   if (firmwareVersion === undefined || firmwareVersion === device.firmware_version) return
   await db
     .updateTable('device')
@@ -121,7 +120,7 @@ async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: st
 }
 
 /** Warns if zone, lane or gate differ from the device registry. Events contain the values of the request. */
-function placeDifferences(device: DeviceRow, metadata: Metadata): string[] {
+function placeDifferences(device: Row<'device'>, metadata: Metadata): string[] {
   const places = [
     ['zoneId', metadata.zoneId, device.zone_id],
     ['laneId', metadata.laneId, device.lane_id],

@@ -13,8 +13,7 @@ import {
 import { invalid } from '../../platform/foundation/failure.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProtectedItemRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { findPurchase, readUnits, readLines } from '../../shop/purchases/queries.ts'
 import { findItem } from '../items/item-queries.ts'
@@ -31,6 +30,7 @@ import {
   type Tries,
   type UnitKey,
   viewRight,
+  type UnitRight,
 } from '../rights/rights.ts'
 import { isPaid, itemsBoundTo, itemFacts, lineFacts, mustBeReadAt, shopperPrice } from './item-facts.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
@@ -38,7 +38,7 @@ import { findAuthorization } from '../leases/authorizations.ts'
 /** A purchase unit that an item may be bound to. */
 interface BindableUnit {
   key: UnitKey
-  line: PurchaseLineRow
+  line: Row<'purchase_line'>
   /**
    * State of the unit's right. A unit is bound to one item only. So if another right of the unit is leased for another
    * item, `right` is that lease, and it blocks the unit.
@@ -60,10 +60,10 @@ interface BindQuery {
  */
 async function unitToBind(
   { db, nowMs, agentId }: BindQuery,
-  purchase: PurchaseRow,
-  item: ProtectedItemRow,
+  purchase: Row<'purchase'>,
+  item: Row<'protected_item'>,
   rights: RightClass,
-  only: PurchaseLineRow | undefined,
+  only: Row<'purchase_line'> | undefined,
 ): Promise<BindableUnit | undefined> {
   if (item.product_id === null) return undefined
   const { purchase_id: purchaseId } = purchase
@@ -143,13 +143,13 @@ export interface ResolvedUnit {
   itemStatus: ItemStatus | null
   /** Absent if the action uses no right: `verify_item_status`, and `unlock_fixture` for goods that are not paid. */
   unit?: { key: UnitKey; right: RightView; tries: Tries }
-  item?: ProtectedItemRow
-  purchase?: PurchaseRow
+  item?: Row<'protected_item'>
+  purchase?: Row<'purchase'>
   /**
    * Purchase that the request names but the item does not belong to. After payment the item may be bound to this
    * purchase.
    */
-  named?: PurchaseRow
+  named?: Row<'purchase'>
   /** True if the request names a line without tagged units. */
   isUntagged?: true
   /** True if the device must read the tag of the unit. The request must then name the tag. */
@@ -167,7 +167,7 @@ export interface UnitQuery {
   action: ProtectionAction
   identifiers: ItemIdentifiers
   /** Purchase named by a receipt or `purchaseId`. */
-  purchase: PurchaseRow | undefined
+  purchase: Row<'purchase'> | undefined
   nowMs: number
   /** Time of a past request, ms; `purchase` then has the state of that time. Undefined for a live request. */
   pastMs: number | undefined
@@ -200,7 +200,10 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
  * The item at the time of the request. If the item was `sellable` then and is bound to the purchase now, the result
  * keeps the binding, because the release in this request made the binding.
  */
-async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
+async function itemAtQueryTime(
+  { db, purchase, pastMs }: UnitQuery,
+  item: Row<'protected_item'>,
+): Promise<Row<'protected_item'>> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)
   const isBoundSince =
@@ -211,7 +214,7 @@ async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: Protec
 async function findPurchaseAsOf(
   { db, tenant, pastMs }: UnitQuery,
   purchaseId: string,
-): Promise<PurchaseRow | undefined> {
+): Promise<Row<'purchase'> | undefined> {
   const purchase = await findPurchase(db, tenant, purchaseId)
   return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
 }
@@ -231,14 +234,14 @@ async function rightOf(query: UnitQuery, right: StoredRight): Promise<RightView>
 }
 
 /** Purchase of a line, in any store of the account. */
-export async function purchaseOfLine(db: Db, tenant: string, lineId: string): Promise<PurchaseRow | undefined> {
+export async function purchaseOfLine(db: Db, tenant: string, lineId: string): Promise<Row<'purchase'> | undefined> {
   const [line] = await lineById(db, { lineId })
   return line && findPurchase(db, tenant, line.purchase_id)
 }
 
 interface Line {
-  line: PurchaseLineRow
-  purchase: PurchaseRow
+  line: Row<'purchase_line'>
+  purchase: Row<'purchase'>
 }
 
 async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefined> {
@@ -254,7 +257,7 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
  * Resolves an item to its unit: the unit that it is bound to, else a free unit of the paid purchase, else its
  * standalone unit.
  */
-async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
+async function byItem(query: UnitQuery, item: Row<'protected_item'>, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
   const rights = rightClassOf(action)
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
@@ -345,10 +348,10 @@ async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<Resol
 
 async function candidatesOf(
   query: UnitQuery,
-  units: readonly PurchaseUnitRow[],
+  units: readonly Row<'purchase_unit'>[],
   rights: RightClass | null,
-  { purchase_id: purchaseId }: PurchaseRow,
-  isStoppedBy: (item: ProtectedItemRow | undefined) => boolean,
+  { purchase_id: purchaseId }: Row<'purchase'>,
+  isStoppedBy: (item: Row<'protected_item'> | undefined) => boolean,
 ) {
   const items = await itemsBoundTo(query.db, units, query.pastMs)
   const stored = rights && (await allRightsOf(query.db, purchaseId))
@@ -373,7 +376,7 @@ async function candidatesOf(
 function rankOf(
   { deviceId }: UnitQuery,
   right: RightView | null,
-  item: ProtectedItemRow | undefined,
+  item: Row<'protected_item'> | undefined,
   isStopped: boolean,
 ): number {
   if (right === null) return 0
@@ -386,7 +389,7 @@ function rankOf(
 
 function recallOf(
   { db, tenant, storeId, pastMs }: UnitQuery,
-  item: ProtectedItemRow | undefined,
+  item: Row<'protected_item'> | undefined,
   line: RecallableGoods['line'],
 ) {
   return recallFacts(db, tenant, { storeId, item, line }, pastMs)
@@ -396,11 +399,11 @@ interface Parts {
   facts: ItemFacts
   key: UnitKey | null
   /** Stored right of `key`, if the caller has read it already; null if there is none. */
-  stored?: UnitRightRow | null
+  stored?: UnitRight | null
   /** State that replaces the stored right of `key`, such as a lease of the unit's other right class. */
   right?: RightView
-  item?: ProtectedItemRow
-  purchase?: PurchaseRow
+  item?: Row<'protected_item'>
+  purchase?: Row<'purchase'>
 }
 
 async function withRight(query: UnitQuery, { facts, key, item, purchase, ...found }: Parts): Promise<ResolvedUnit> {

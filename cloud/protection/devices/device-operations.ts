@@ -8,8 +8,7 @@ import { deviceHealth, DeviceHealth, stateOf, type ReportingAgent } from '../age
 import { Id, iso, Limit, Offset, definedFields, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, pageLimits } from '../../platform/operations/paging.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
 import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 import { adoptDevice, setDeviceAgent } from './move-device.ts'
@@ -65,7 +64,7 @@ const ListedDevice = Device.extend({
 })
 
 /** Describes a device in the form of the API. */
-export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device> {
+export function toDevice(row: Row<'device'>, store: Row<'store'>): z.infer<typeof Device> {
   const facts = deviceFacts(row, store)
   return {
     deviceId: row.device_id,
@@ -139,7 +138,7 @@ export const registerDevice = operation({
 /** Registers a device in a store, for one of its agents or for the first agent that reports it. */
 export async function addDevice(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   input: z.infer<z.ZodObject<typeof NEW_DEVICE>>,
 ): Promise<z.infer<typeof Device>> {
   const { deviceType, name, zoneId, laneId, gateId, tillId, firmwareVersion, workflowType, agentId, ...stated } = input
@@ -147,7 +146,7 @@ export async function addDevice(
   await assertRoom(call, storeId)
   if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
   const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, stated)
-  const row: DeviceRow = {
+  const row: Row<'device'> = {
     device_id: newId('dev', call.services.platform),
     tenant: store.tenant,
     store_id: storeId,
@@ -253,7 +252,7 @@ export const fetchDevices = operation({
 /** The agents of these devices, by id. */
 async function reportingAgents(
   { db, services }: Call,
-  devices: readonly DeviceRow[],
+  devices: readonly Row<'device'>[],
 ): Promise<Map<string, ReportingAgent>> {
   const agentIds = [...new Set(devices.flatMap(({ agent_id }) => agent_id ?? []))]
   if (agentIds.length === 0) return new Map()
@@ -272,7 +271,7 @@ async function reportingAgents(
 }
 
 /** Reads a device with its store. Throws 404 if the device is unknown or the caller may not see its store. */
-export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
+export async function ownDevice(call: Call, deviceId: string): Promise<{ row: Row<'device'>; store: Row<'store'> }> {
   const row = await findDevice(call.db, knownCaller(call.caller).tenant, deviceId)
   if (!row) throw notFound('device')
   return { row, store: await ownStoreOf(call, row.store_id, 'device') }

@@ -1,6 +1,5 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { outstandingUntil } from '../leases/authorizations.ts'
 import { listDevices } from '../store-facts/device-queries.ts'
@@ -13,7 +12,12 @@ import { policyOf } from '../store-facts/parsed-policy.ts'
  * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another
  * agent (ADR agents).
  */
-export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+export async function adoptDevice(
+  call: Call,
+  device: Row<'device'>,
+  store: Row<'store'>,
+  agentId: string,
+): Promise<void> {
   // If the device is moving to this agent, the end of the move assigns the device.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
@@ -29,7 +33,12 @@ export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow
  * Stores the agent of a device. If the cloud is the receipt home and the device is an exit gate, this agent becomes the
  * receipt home.
  */
-export async function setDeviceAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+export async function setDeviceAgent(
+  call: Call,
+  device: Row<'device'>,
+  store: Row<'store'>,
+  agentId: string,
+): Promise<void> {
   await call.db
     .updateTable('device')
     .set({ agent_id: agentId, moving_to: null })
@@ -45,7 +54,7 @@ export async function setDeviceAgent(call: Call, device: DeviceRow, store: Store
 }
 
 /** Makes an agent, or the cloud, the receipt home of the store. */
-async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
+async function makeHome({ db }: Call, store: Row<'store'>, agentId: string): Promise<void> {
   const policy = policyOf(store)
   await storeFormerHome(db, store)
   const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
@@ -94,7 +103,12 @@ export async function distrustHome(call: Call, storeId: string, agentId: string)
  * Moves the receipt home away from a revoked agent: to the next agent with an exit gate, else to the cloud. If a
  * successor continues the ledger, the cloud is the receipt home until the successor takes over.
  */
-export async function reassignHome(call: Call, store: StoreRow, agentId: string, hasSuccessor: boolean): Promise<void> {
+export async function reassignHome(
+  call: Call,
+  store: Row<'store'>,
+  agentId: string,
+  hasSuccessor: boolean,
+): Promise<void> {
   if (policyOf(store).home !== agentId) return
   const home = hasSuccessor ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
   if (!hasSuccessor) await beginHomeMove(call, store, home)
@@ -124,7 +138,7 @@ async function ownerOfGates({ db }: Call, storeId: string): Promise<string | und
 
 const GUARD_SECONDS = 60
 
-type Assignment = Pick<DeviceRow, 'agent_id' | 'moving_to'>
+type Assignment = Pick<Row<'device'>, 'agent_id' | 'moving_to'>
 
 /**
  * Starts the move of a device to an agent. The move ends at once if the former agent has no valid token for the device.
@@ -132,8 +146,8 @@ type Assignment = Pick<DeviceRow, 'agent_id' | 'moving_to'>
  */
 export async function moveToAgent(
   call: Call,
-  device: DeviceRow,
-  store: StoreRow,
+  device: Row<'device'>,
+  store: Row<'store'>,
   agentId: string,
 ): Promise<Assignment> {
   if (device.agent_id === null) {
@@ -151,7 +165,7 @@ export async function moveToAgent(
 }
 
 /** Requests the former agent to void all tokens of the device, and revokes them. */
-async function revokeTokensOfFormer(call: Call, device: DeviceRow, agentId: string): Promise<void> {
+async function revokeTokensOfFormer(call: Call, device: Row<'device'>, agentId: string): Promise<void> {
   await call.db
     .updateTable('protection_authorization')
     .set({ void_asked_ms: call.nowMs })
@@ -166,7 +180,7 @@ async function revokeTokensOfFormer(call: Call, device: DeviceRow, agentId: stri
 }
 
 /** Ends the move if all tokens of the device have ended. Returns whether the move ended. */
-async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
+async function endMove(call: Call, device: Row<'device'>, store: Row<'store'>): Promise<boolean> {
   if (device.moving_to === null || (await outstandingUntil(call.db, device, call.nowMs)) !== null) return false
   await setDeviceAgent(call, device, store, device.moving_to)
   return true

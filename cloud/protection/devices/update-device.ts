@@ -5,7 +5,7 @@ import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { DeviceHealth } from '../agent-identity/agent-queries.ts'
 import { Id, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
 import { deviceFacts, deviceWorkflow } from '../store-facts/device-queries.ts'
@@ -109,7 +109,7 @@ export const updateDevice = operation({
     )
       throw precondition('locker_in_use', 'an order waits in this locker: hand it over first')
     const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
-    const set: Partial<DeviceRow> = {
+    const set: Partial<Row<'device'>> = {
       ...(name !== undefined && { name }),
       ...(zoneId !== undefined && { zone_id: zoneId }),
       ...(laneId !== undefined && { lane_id: laneId }),

@@ -1,5 +1,5 @@
 import type { Evidence, AlarmHandled } from '../../../policy/journal.ts'
-import type { DelegatedRightRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   endLease,
   freeLeases,
@@ -168,7 +168,7 @@ export async function applyDelegationReturned(
   if (!report)
     return refuse(scope, source, row, 'an outcome of delegated rights came without the report of their agent')
   const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
-  const matching: DelegatedRightRow[] = []
+  const matching: Row<'delegated_right'>[] = []
   for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
   // If the receipt home has lost its row about the delegation, the cloud knows no rights under this id, and the report
   // has no effect.
@@ -183,7 +183,7 @@ async function isAbout(
   { facts }: EvidenceScope,
   source: EvidenceSource,
   { iss, homeEpoch, cti, rightClass, candidates }: OutcomeReport,
-  right: DelegatedRightRow,
+  right: Row<'delegated_right'>,
 ): Promise<boolean> {
   if (right.home_epoch !== homeEpoch || right.right_class !== rightClass) return false
   if (!(await facts.isOwn(right.home_agent_id, source))) return false

@@ -1,12 +1,11 @@
 import { mergeOutcomes } from '../../../policy/authorization-state.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
-import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
 import { updateRedemption } from '../rights/redemptions.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { unitOf, settleRight } from '../rights/settle-purchase.ts'
 import { type EvidenceScope, type EvidenceSource, raiseForeignEvidence } from './evidence-scope.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { findPurchase, findUnit, readLines, recordCancelledUnits, readUnits } from '../../shop/purchases/queries.ts'
 import { STOPPED_STATUSES } from './evidence-facts.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
@@ -15,7 +14,7 @@ import { isRecalled } from '../items/recalls.ts'
 import { isItemOf } from '../leases/return-units.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
-type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
+type Cancelled = Pick<Row<'purchase'>, 'purchase_id' | 'store_id' | 'status'>
 
 /**
  * Puts released items of a cancelled purchase on hold, so that staff look at them before they become sellable (ADR
@@ -170,7 +169,7 @@ export async function applyOutcome(
   const rows = (await scope.redemptions.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   if (rows.length > 1) await scope.redemptions.prepare([redemptionId], [])
-  const own: RedemptionRow[] = []
+  const own: Row<'redemption'>[] = []
   for (const row of rows) if (await scope.facts.isOwn(row.agent_id, source)) own.push(row)
   const [first] = own
   if (!first) {
@@ -178,7 +177,7 @@ export async function applyOutcome(
     await raiseForeignEvidence(scope, source, { kind: 'outcome', about: redemptionId, detail })
     return true
   }
-  const changed: RedemptionRow[] = []
+  const changed: Row<'redemption'>[] = []
   for (const row of own) {
     const known = row.outcome as Outcome | null
     const merged = mergeOutcomes(known, outcome)
@@ -215,7 +214,7 @@ export async function applyOutcome(
 async function raiseConflict(
   scope: EvidenceScope,
   source: EvidenceSource,
-  row: RedemptionRow,
+  row: Row<'redemption'>,
   reported: Outcome,
 ): Promise<void> {
   const by = row.resolved_by === null ? 'the device reported' : 'staff saw'
@@ -235,7 +234,7 @@ async function raiseConflict(
 export async function settleRedemptions(
   scope: EvidenceScope,
   source: EvidenceSource,
-  changed: readonly RedemptionRow[],
+  changed: readonly Row<'redemption'>[],
 ): Promise<string[]> {
   const { due, redemptions } = scope
   const keys: UnitKey[] = []

@@ -1,23 +1,20 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { allRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findDevice } from '../store-facts/device-queries.ts'
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { findHomeIn } from '../receipt-home/home-move.ts'
 import { passOf } from '../rights/rights.ts'
 
 export type ReceiptPurchase = Pick<
-  PurchaseRow,
+  Row<'purchase'>,
   'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'
 >
-type StoreDefaults = Pick<StoreRow, 'workflow_type' | 'protection_technology'>
-type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index' | 'item_id'>
+type StoreDefaults = Pick<Row<'store'>, 'workflow_type' | 'protection_technology'>
+type FactUnit = Pick<Row<'purchase_unit'>, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index' | 'item_id'>
 
 /** Statuses in which goods must stay although they were not returned (ADR releases). */
 export const STOPPED_STATUSES = [
@@ -83,11 +80,11 @@ export class EvidenceFacts {
   readonly #unitsByKey = new Map<string, FactUnit>()
   /** Whether an item ever had one of `STOPPED_STATUSES`. */
   readonly #stopped = new Map<string, boolean>()
-  readonly #devices = new Map<string, DeviceRow | undefined>()
+  readonly #devices = new Map<string, Row<'device'> | undefined>()
   readonly #stores = new Map<string, StoreDefaults | undefined>()
   readonly #agents = new Map<string, ReadonlyMap<string, string | null>>()
   readonly #homes = new Map<string, string | undefined>()
-  #recalls: Promise<ProductRecallRow[]> | undefined
+  #recalls: Promise<Row<'product_recall'>[]> | undefined
 
   constructor(db: Db, tenant: string) {
     this.#db = db
@@ -141,12 +138,12 @@ export class EvidenceFacts {
   }
 
   /** Recalls of the account that were active at that time. */
-  async recallsAt(atMs: number): Promise<readonly ProductRecallRow[]> {
+  async recallsAt(atMs: number): Promise<readonly Row<'product_recall'>[]> {
     this.#recalls ??= allRecalls(this.#db, this.#tenant)
     return (await this.#recalls).filter((row) => row.started_ms <= atMs && (row.ended_ms ?? Infinity) > atMs)
   }
 
-  async device(deviceId: string): Promise<DeviceRow | undefined> {
+  async device(deviceId: string): Promise<Row<'device'> | undefined> {
     if (!this.#devices.has(deviceId)) this.#devices.set(deviceId, await findDevice(this.#db, this.#tenant, deviceId))
     return this.#devices.get(deviceId)
   }

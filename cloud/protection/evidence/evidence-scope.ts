@@ -5,7 +5,7 @@ import { EvidenceFacts } from './evidence-facts.ts'
 import type { EventScope } from '../records/record-event.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findAuthorization, redemptionsOf, viewAuthorization } from '../leases/authorizations.ts'
 import { freeUnusedRights, recallLease } from '../leases/leases.ts'
 import type { UnitKey } from '../rights/rights.ts'
@@ -122,7 +122,7 @@ export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, e
 }
 
 /** Frees the rights that an authorization still leases. Call it when no agent or device can honour the token. */
-export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+export async function freeLeases(scope: EvidenceScope, row: Row<'protection_authorization'>): Promise<void> {
   await flushAndReset(scope)
   await freeUnusedRights(scope, row)
 }
@@ -136,7 +136,7 @@ async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
 /** Raises each exception that the evidence about an authorization shows. Returns their kinds. */
 export async function raiseAuthorizationExceptions(
   scope: EvidenceScope,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
 ): Promise<ReadonlySet<string>> {
   await scope.redemptions.flush()
   const redemptions = await redemptionsOf(scope.db, row.nonce)

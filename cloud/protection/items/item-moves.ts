@@ -3,9 +3,9 @@ import { commitPosition } from '../../platform/persistence/positions.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
-const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
+const insertMoves = preparedInsert((db, rows: readonly Omit<Row<'item_move'>, 'position'>[]) =>
   db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
 )
 
@@ -21,7 +21,7 @@ export interface MovedBy {
 /** Stores a status move for each item whose status differs from `from`. `from` is null for new items. */
 export async function storeMoves(
   db: Db,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   from: string | null,
   nowMs: number,
   by: MovedBy = {},
@@ -31,16 +31,16 @@ export async function storeMoves(
 }
 
 /** Stores that the tag of a sold item was removed for other goods: a move without a change of the status. */
-export async function storeTagRemoval(db: Db, item: ProtectedItemRow, nowMs: number, by: MovedBy): Promise<void> {
+export async function storeTagRemoval(db: Db, item: Row<'protected_item'>, nowMs: number, by: MovedBy): Promise<void> {
   await insertMoves(db, [moveOf(item, item.item_status, nowMs, by)])
 }
 
 function moveOf(
-  item: ProtectedItemRow,
+  item: Row<'protected_item'>,
   from: string | null,
   nowMs: number,
   { reason, operatorId, reportedMs }: MovedBy,
-): Omit<ItemMoveRow, 'position'> {
+): Omit<Row<'item_move'>, 'position'> {
   const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
   return {
     item_id,
@@ -63,7 +63,11 @@ function moveOf(
 }
 
 /** Newest status moves of an item in its store. */
-export function newestMoves(db: Db, { item_id, store_id }: ProtectedItemRow, limit: number): Promise<ItemMoveRow[]> {
+export function newestMoves(
+  db: Db,
+  { item_id, store_id }: Row<'protected_item'>,
+  limit: number,
+): Promise<Row<'item_move'>[]> {
   return db
     .selectFrom('item_move')
     .selectAll()

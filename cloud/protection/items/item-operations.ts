@@ -9,8 +9,7 @@ import { invalid, notFound, precondition } from '../../platform/foundation/failu
 import { eurosOf, Id, iso, definedFields, Success, lines, scanned, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { goodsOf, recallFacts, recallReader } from './recalls.ts'
 import { newestMoves } from './item-moves.ts'
@@ -121,9 +120,9 @@ interface NamesOfItem {
 
 async function namedItem(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   { epc, tagUid, tagId, itemLineId }: NamesOfItem,
-): Promise<ProtectedItemRow> {
+): Promise<Row<'protected_item'>> {
   const normal = normaliseIdentifiers({ epc, tagUid, tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const namesTag = Object.keys(normal.identifiers).length > 0
@@ -145,14 +144,18 @@ async function namedItem(
 }
 
 /** The item of this store that the line is bound to. Throws 409 if the line is bound to several items. */
-async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
+async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<Row<'protected_item'> | undefined> {
   const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
   if (another)
     throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
   return item
 }
 
-async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRow): Promise<z.infer<typeof Item>> {
+async function describeItem(
+  { db }: Call,
+  store: Row<'store'>,
+  item: Row<'protected_item'>,
+): Promise<z.infer<typeof Item>> {
   const product =
     item.product_id === null
       ? undefined
@@ -184,7 +187,7 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
   }
 }
 
-async function isStopped(db: Db, item: ProtectedItemRow): Promise<{ recalled?: true }> {
+async function isStopped(db: Db, item: Row<'protected_item'>): Promise<{ recalled?: true }> {
   const { recalled } = await recallFacts(db, item.tenant, await goodsOf(db, item), undefined)
   return recalled ? { recalled } : {}
 }
@@ -196,7 +199,7 @@ function describeMove({
   purchase_id,
   reason,
   operator_id,
-}: ItemMoveRow): z.infer<typeof Move> {
+}: Row<'item_move'>): z.infer<typeof Move> {
   return {
     at: iso(at_ms),
     ...definedFields({ from: from_status as ItemStatus | null }),

@@ -12,13 +12,11 @@ import { insertChunks, prepared, preparedRows } from '../../platform/persistence
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { nextChangeSeq, nextItemSeq } from './item-sequence.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** Category, brand and price of an item's product, in the item's store. */
 
@@ -38,7 +36,7 @@ const productsById = preparedForMany((db, productIds, p: { storeId: string }) =>
 )
 
 /** True if the item needs no data of its product. `priceCent`: paid price, else the item's own price. */
-export function isComplete(item: ProtectedItemRow, priceCent: number | null): boolean {
+export function isComplete(item: Row<'protected_item'>, priceCent: number | null): boolean {
   return item.category !== null && item.brand !== null && priceCent !== null
 }
 
@@ -100,8 +98,8 @@ export async function findItem(
   db: Db,
   tenant: string,
   { epc, tagUid, tagId }: ItemIdentifiers,
-): Promise<ProtectedItemRow | undefined> {
-  let found: ProtectedItemRow | undefined
+): Promise<Row<'protected_item'> | undefined> {
+  let found: Row<'protected_item'> | undefined
   const lookUps = [
     ['epc', epc, byEpc],
     ['tagUid', tagUid, byTagUid],
@@ -139,12 +137,12 @@ export async function itemsWith(
   db: Db,
   tenant: string,
   tags: readonly NamedTags[],
-): Promise<(identifiers: ItemIdentifiers) => ProtectedItemRow | undefined> {
-  const found = new Map<string, ProtectedItemRow>()
+): Promise<(identifiers: ItemIdentifiers) => Row<'protected_item'> | undefined> {
+  const found = new Map<string, Row<'protected_item'>>()
   const lookUps = [
-    ['epc', withEpcs, (row: ProtectedItemRow) => row.epc, tags.flatMap(({ epcs = [] }) => epcs)],
-    ['tagUid', withTagUids, (row: ProtectedItemRow) => row.tag_uid, tags.flatMap(({ tagUids = [] }) => tagUids)],
-    ['tagId', withTagIds, (row: ProtectedItemRow) => row.tag_id_folded, tags.flatMap(({ tagIds = [] }) => tagIds)],
+    ['epc', withEpcs, (row: Row<'protected_item'>) => row.epc, tags.flatMap(({ epcs = [] }) => epcs)],
+    ['tagUid', withTagUids, (row: Row<'protected_item'>) => row.tag_uid, tags.flatMap(({ tagUids = [] }) => tagUids)],
+    ['tagId', withTagIds, (row: Row<'protected_item'>) => row.tag_id_folded, tags.flatMap(({ tagIds = [] }) => tagIds)],
   ] as const
   for (const [kind, query, nameOf, texts] of lookUps) {
     const ids = texts.flatMap((text) => {
@@ -178,25 +176,28 @@ export const itemsOfLine = preparedRows((db, lineId: string) =>
 )
 
 /** Reads an item that must exist. */
-export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
+export async function readItem(db: Db, itemId: string): Promise<Row<'protected_item'>> {
   const [row] = await byItemId(db, { itemId })
   assert(row, `item ${itemId} is gone`)
   return row
 }
 
 /** Reads items that must exist, by id. */
-export async function readItems(db: Db, itemIds: Iterable<string>): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+export async function readItems(
+  db: Db,
+  itemIds: Iterable<string>,
+): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
   return new Map((await byItemIds(db, itemIds)).map((item) => [item.item_id, item]))
 }
 
 /** Updates an item with a new revision and sequence number. Stores a move if the status changed. */
 export async function updateItem(
   db: Db,
-  item: ProtectedItemRow,
-  change: Partial<ProtectedItemRow>,
+  item: Row<'protected_item'>,
+  change: Partial<Row<'protected_item'>>,
   nowMs: number,
   by?: MovedBy,
-): Promise<ProtectedItemRow> {
+): Promise<Row<'protected_item'>> {
   const seq = await nextChangeSeq(db, item, change, nowMs)
   const changed = await db
     .updateTable('protected_item')
@@ -209,12 +210,15 @@ export async function updateItem(
 }
 
 /** A change of an item that keeps its tags. */
-export type StatusChange = Pick<ProtectedItemRow, 'item_status'> &
+export type StatusChange = Pick<Row<'protected_item'>, 'item_status'> &
   Partial<
-    Pick<ProtectedItemRow, 'product_id' | 'ean' | 'purchase_id' | 'line_id' | 'unit_no' | 'lot' | 'expiry' | 'serial'>
+    Pick<
+      Row<'protected_item'>,
+      'product_id' | 'ean' | 'purchase_id' | 'line_id' | 'unit_no' | 'lot' | 'expiry' | 'serial'
+    >
   >
 
-const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
+const writeStatuses = preparedInsert((db, rows: readonly Row<'protected_item'>[]) =>
   db
     .insertInto('protected_item')
     .values(rows)
@@ -244,16 +248,16 @@ const writeStatuses = preparedInsert((db, rows: readonly ProtectedItemRow[]) =>
  */
 export async function updateStatuses(
   db: Db,
-  changes: readonly { item: ProtectedItemRow; change: StatusChange }[],
+  changes: readonly { item: Row<'protected_item'>; change: StatusChange }[],
   nowMs: number,
   by?: MovedBy,
-): Promise<ReadonlyMap<string, ProtectedItemRow>> {
-  const rows: ProtectedItemRow[] = []
+): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
+  const rows: Row<'protected_item'>[] = []
   for (const [storeId, ofStore] of groupBy(changes, ({ item }) => item.store_id)) {
     const first = await nextItemSeq(db, storeId, ofStore.length)
     rows.push(...ofStore.map(({ item, change }, n) => ({ ...item, ...change, item_seq: first + n, updated_ms: nowMs })))
   }
-  const changed = new Map<string, ProtectedItemRow>()
+  const changed = new Map<string, Row<'protected_item'>>()
   for (const chunk of insertChunks(rows))
     for (const row of await writeStatuses(db, chunk)) changed.set(row.item_id, row)
   for (const [from, ofStatus] of groupBy(changes, ({ item }) => item.item_status))
@@ -269,9 +273,9 @@ export async function updateStatuses(
 
 /** Facts about the tag that a device acted on. */
 interface TagFacts extends Pick<ProtectionEvent, 'epc' | 'tagUid' | 'protectionAction'> {
-  readonly item: Pick<ProtectedItemRow, 'protection_technology' | 'tag_technology'> | undefined
-  readonly device: Pick<DeviceRow, 'technologies'> | undefined
-  readonly store: Pick<StoreRow, 'protection_technology'> | null | undefined
+  readonly item: Pick<Row<'protected_item'>, 'protection_technology' | 'tag_technology'> | undefined
+  readonly device: Pick<Row<'device'>, 'technologies'> | undefined
+  readonly store: Pick<Row<'store'>, 'protection_technology'> | null | undefined
 }
 
 /** Technologies of an event. A field is absent if the facts do not determine it. */
@@ -301,7 +305,7 @@ export function technologiesOf(facts: TagFacts): EventTechnologies {
 /** Parsed technologies of device rows: all events of a batch share the row. */
 const parsedTechnologies = new WeakMap<object, readonly ProtectionTechnology[]>()
 
-function supportedBy(device: Pick<DeviceRow, 'technologies'>): readonly ProtectionTechnology[] {
+function supportedBy(device: Pick<Row<'device'>, 'technologies'>): readonly ProtectionTechnology[] {
   const known = parsedTechnologies.get(device)
   if (known) return known
   const parsed = JSON.parse(device.technologies) as ProtectionTechnology[]
@@ -329,7 +333,7 @@ export async function itemOfEvent(
   db: Db,
   tenant: string,
   { epc, tagUid, tagId }: Pick<ProtectionEvent, 'epc' | 'tagUid' | 'tagId'>,
-): Promise<ProtectedItemRow | undefined> {
+): Promise<Row<'protected_item'> | undefined> {
   if (epc !== undefined) return findItem(db, tenant, { epc })
   if (tagUid !== undefined) return findItem(db, tenant, { tagUid })
   return tagId === undefined ? undefined : findItem(db, tenant, { tagId })

@@ -3,7 +3,7 @@ import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { ProtectedItemRow, ItemRefreshRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 
 /**
@@ -57,8 +57,8 @@ const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
  */
 export async function nextChangeSeq(
   db: Db,
-  item: ProtectedItemRow,
-  change: Partial<ProtectedItemRow>,
+  item: Row<'protected_item'>,
+  change: Partial<Row<'protected_item'>>,
   nowMs: number,
 ): Promise<number> {
   const removed = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
@@ -68,7 +68,7 @@ export async function nextChangeSeq(
 }
 
 /** Publishes the removal of all identifiers of an item that leaves its store. */
-export async function removeItemNames(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
+export async function removeItemNames(db: Db, item: Row<'protected_item'>, nowMs: number): Promise<void> {
   const names = namesOf(item)
   await storeRemovedNames(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
 }
@@ -78,7 +78,7 @@ interface NameOfItem {
   name: string
 }
 
-function namesOf(item: ProtectedItemRow): NameOfItem[] {
+function namesOf(item: Row<'protected_item'>): NameOfItem[] {
   return NAMES.flatMap((kind) => (item[kind] === null ? [] : [{ kind, name: item[kind] }]))
 }
 
@@ -221,7 +221,7 @@ export function refreshItems(database: Database, services: Services): Promise<vo
 /** Publishes the next items of a product. Returns false after the last ones. */
 async function refreshSome(
   db: Db,
-  { store_id, product_id }: Pick<ItemRefreshRow, 'store_id' | 'product_id'>,
+  { store_id, product_id }: Pick<Row<'item_refresh'>, 'store_id' | 'product_id'>,
 ): Promise<boolean> {
   // The update locks the row, so that two processes do not publish the same items.
   const row = await db

@@ -3,7 +3,7 @@ import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { deleteOpenReservations } from '../../shop/pickup-orders/queries.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import type { MovedBy } from './item-moves.ts'
 import { soldLines } from './recalls.ts'
@@ -23,10 +23,10 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
  */
 export async function moveByStaff(
   call: Call,
-  item: ProtectedItemRow,
+  item: Row<'protected_item'>,
   itemStatus: ItemStatus,
   by: MovedBy,
-): Promise<ProtectedItemRow> {
+): Promise<Row<'protected_item'>> {
   const { db, nowMs } = call
   if (itemStatus === 'sellable')
     return updateItem(db, item, { item_status: itemStatus, ...(await clearPurchaseLinks(call, item)) }, nowMs, by)
@@ -45,10 +45,10 @@ export const PURCHASES_LIMIT = 20
 /** Does for goods that came back to a till what `moveByStaff` does for one, with few statements. Returns them by id. */
 export async function moveBack(
   call: Call,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   itemStatus: 'returned' | 'sellable',
   by: MovedBy,
-): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
   const unlinked = itemStatus === 'sellable' ? await unlinkPurchases(call, items) : undefined
   if (!unlinked) await returnItems(call, items, PURCHASES_LIMIT)
   const changes = items.map((item) => ({
@@ -59,7 +59,7 @@ export async function moveBack(
 }
 
 /** Revokes the tokens for an item and for its unit. The rights stay as they are. */
-export async function revokeLeases(call: Call, item: ProtectedItemRow, reason: string): Promise<void> {
+export async function revokeLeases(call: Call, item: Row<'protected_item'>, reason: string): Promise<void> {
   const { purchase_id: purchaseId, line_id: lineId, unit_no: unitNo } = item
   await revokeTokens(call, { kind: 'item', itemId: item.item_id }, reason)
   if (purchaseId === null || lineId === null || unitNo === null) return
@@ -73,15 +73,18 @@ const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
  * The result contains the columns to write. What only the line states about the goods stays with the item, so that a
  * recall still stops it.
  */
-export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<Partial<ProtectedItemRow>> {
+export async function clearPurchaseLinks(
+  call: Call,
+  item: Row<'protected_item'>,
+): Promise<Partial<Row<'protected_item'>>> {
   return (await unlinkPurchases(call, [item])).get(item.item_id) ?? NO_PURCHASE
 }
 
 /** Does for many items what `clearPurchaseLinks` does for one. Returns the columns to write by item. */
 async function unlinkPurchases(
   call: Call,
-  items: readonly ProtectedItemRow[],
-): Promise<ReadonlyMap<string, Partial<ProtectedItemRow>>> {
+  items: readonly Row<'protected_item'>[],
+): Promise<ReadonlyMap<string, Partial<Row<'protected_item'>>>> {
   const itemIds = items.map(({ item_id: itemId }) => itemId)
   await returnItems(call, items)
   await deleteOpenReservations(call.db, itemIds)
@@ -102,7 +105,7 @@ async function unlinkPurchases(
 /** Ends tokens and units of items that came back. */
 async function returnItems(
   call: Call,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   purchasesLimit = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { db, services } = call

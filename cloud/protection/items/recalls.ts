@@ -5,15 +5,14 @@ import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
  * A recall stops all goods that match it: those of its product, in its stores, with the lot, expiry and serial that it
  * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR releases).
  */
 
-export type Recall = Pick<ProductRecallRow, 'store_ids' | 'ean' | 'lot' | 'expiry' | 'serial'>
+export type Recall = Pick<Row<'product_recall'>, 'store_ids' | 'ean' | 'lot' | 'expiry' | 'serial'>
 
 /** Goods as a recall sees them. An unknown lot, expiry or serial matches no recall that names it. */
 export interface RecallableGoods {
@@ -22,8 +21,8 @@ export interface RecallableGoods {
   /** Line that the item, or a unit without an item, is sold in. */
   line?: Partial<SoldLine> | undefined
 }
-type RecallableItem = Pick<ProtectedItemRow, 'ean' | 'lot' | 'expiry' | 'serial'>
-type SoldLine = Pick<PurchaseLineRow, 'ean' | 'lot' | 'expiry' | 'serial'>
+type RecallableItem = Pick<Row<'protected_item'>, 'ean' | 'lot' | 'expiry' | 'serial'>
+type SoldLine = Pick<Row<'purchase_line'>, 'ean' | 'lot' | 'expiry' | 'serial'>
 
 /** EAN of goods: of the item's product, else of its line. An SGTIN has it although the catalogue lacks the product. */
 export function eanOf({ item, line }: Pick<RecallableGoods, 'item' | 'line'>): string | null | undefined {
@@ -49,7 +48,7 @@ export function isRecalled(recalls: readonly Recall[], goods: RecallableGoods): 
 const storesByRow = new WeakMap<object, ReadonlySet<string>>()
 
 /** True if the recall applies in this store. */
-export function isInStore(recall: Pick<ProductRecallRow, 'store_ids'>, storeId: string): boolean {
+export function isInStore(recall: Pick<Row<'product_recall'>, 'store_ids'>, storeId: string): boolean {
   if (recall.store_ids === null) return true
   const stores = storesByRow.get(recall) ?? new Set(storesOfRecall(recall))
   storesByRow.set(recall, stores)
@@ -66,7 +65,7 @@ const soldLine = prepared((db, p: { lineId: string }) =>
 )
 
 /** An item with the line that it is sold in. */
-export async function goodsOf(db: Db, item: ProtectedItemRow): Promise<RecallableGoods> {
+export async function goodsOf(db: Db, item: Row<'protected_item'>): Promise<RecallableGoods> {
   const [line] = item.line_id === null ? [] : await soldLine(db, { lineId: item.line_id })
   return { storeId: item.store_id, item, line }
 }
@@ -79,12 +78,12 @@ const linesByIds = preparedForMany((db, lineIds) =>
 export async function soldLines(
   db: Db,
   lineIds: readonly string[],
-): Promise<ReadonlyMap<string, Pick<PurchaseLineRow, 'lot' | 'expiry' | 'serial'>>> {
+): Promise<ReadonlyMap<string, Pick<Row<'purchase_line'>, 'lot' | 'expiry' | 'serial'>>> {
   return new Map((await linesByIds(db, lineIds)).map((line) => [line.line_id, line]))
 }
 
 /** Stores of a recall; null: all stores of the account, also later ones. */
-export function storesOfRecall({ store_ids }: Pick<ProductRecallRow, 'store_ids'>): readonly string[] | null {
+export function storesOfRecall({ store_ids }: Pick<Row<'product_recall'>, 'store_ids'>): readonly string[] | null {
   return store_ids === null ? null : (JSON.parse(store_ids) as string[])
 }
 
@@ -102,14 +101,14 @@ const ofEan = prepared((db, p: { tenant: string; ean: string; atMs: number }) =>
 const NOW = Number.MAX_SAFE_INTEGER
 
 /** Reads the recalls of an EAN. */
-export type RecallReader = (ean: string | null | undefined) => Promise<readonly ProductRecallRow[]>
+export type RecallReader = (ean: string | null | undefined) => Promise<readonly Row<'product_recall'>[]>
 
 /**
  * Reads recalls that are active now, or were active at `pastMs`, each EAN once. Use one reader for all rows of a call:
  * a product may have 500 recalls of 1,000 stores.
  */
 export function recallReader(db: Db, tenant: string, pastMs?: number): RecallReader {
-  const known = new Map<string, Promise<readonly ProductRecallRow[]>>()
+  const known = new Map<string, Promise<readonly Row<'product_recall'>[]>>()
   return (ean) => {
     if (!ean) return Promise.resolve([])
     const recalls = known.get(ean) ?? ofEan(db, { tenant, ean, atMs: pastMs ?? NOW })
@@ -136,8 +135,8 @@ export async function recallsByEan(
   db: Db,
   tenant: string,
   pastMs?: number,
-): Promise<(ean: string | null | undefined) => readonly ProductRecallRow[]> {
-  const wasActive = (row: ProductRecallRow, atMs: number) =>
+): Promise<(ean: string | null | undefined) => readonly Row<'product_recall'>[]> {
+  const wasActive = (row: Row<'product_recall'>, atMs: number) =>
     row.started_ms <= atMs && (row.ended_ms === null || row.ended_ms > atMs)
   const recalls =
     pastMs === undefined
@@ -176,7 +175,7 @@ interface RecallWindow {
  */
 export async function readWindow(
   db: Db,
-  recall: Recall & Pick<ProductRecallRow, 'tenant'>,
+  recall: Recall & Pick<Row<'product_recall'>, 'tenant'>,
   after: string,
   limit: { items: number; stores: number },
 ): Promise<RecallWindow> {
@@ -209,7 +208,7 @@ export async function readWindow(
 }
 
 /** Finds a recall of an account. */
-export function findRecall(db: Db, tenant: string, recallId: string): Promise<ProductRecallRow | undefined> {
+export function findRecall(db: Db, tenant: string, recallId: string): Promise<Row<'product_recall'> | undefined> {
   return db
     .selectFrom('product_recall')
     .selectAll()
@@ -232,7 +231,7 @@ export function listRecalls(
   db: Db,
   tenant: string,
   { stores, state, after, limit }: RecallFilter,
-): Promise<ProductRecallRow[]> {
+): Promise<Row<'product_recall'>[]> {
   let query = db.selectFrom('product_recall').selectAll().where('tenant', '=', tenant)
   if (stores)
     query = query.where((eb) =>
@@ -248,7 +247,10 @@ export function listRecalls(
 }
 
 /** Name of the product of a recall. */
-export async function nameOfProduct(db: Db, { product_id }: Pick<ProductRecallRow, 'product_id'>): Promise<string> {
+export async function nameOfProduct(
+  db: Db,
+  { product_id }: Pick<Row<'product_recall'>, 'product_id'>,
+): Promise<string> {
   const product = await db.selectFrom('product').select('name').where('product_id', '=', product_id).executeTakeFirst()
   return product?.name ?? ''
 }

@@ -21,8 +21,7 @@ import {
   Success,
 } from '../../platform/operations/fields.ts'
 import { type Call, operation } from '../../platform/operations/operation.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { revokeLeases, clearPurchaseLinks } from './move-by-staff.ts'
 import { storeMoves, storeTagRemoval, type MovedBy } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
@@ -59,9 +58,9 @@ export async function runRows<T>(
 /** Moves an item in transit to this store. Gates of the previous store delete the identifiers of the item. */
 async function receiveTransfer(
   call: Call,
-  item: ProtectedItemRow,
+  item: Row<'protected_item'>,
   itemStatus: ItemStatus,
-  stated: Partial<ProtectedItemRow> & Pick<ProtectedItemRow, 'store_id'>,
+  stated: Partial<Row<'protected_item'>> & Pick<Row<'protected_item'>, 'store_id'>,
 ): Promise<void> {
   const { db, nowMs } = call
   const from = item.item_status as ItemStatus
@@ -116,7 +115,12 @@ type NewItem = z.output<typeof NewItem>
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers the item of one row, or updates a known item. Throws if the row is invalid or contradicts that item. */
-export async function registerItem(call: Call, store: StoreRow, item: NewItem, recallsOf: RecallReader): Promise<void> {
+export async function registerItem(
+  call: Call,
+  store: Row<'store'>,
+  item: NewItem,
+  recallsOf: RecallReader,
+): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { epc, tagUid, tagId } = normal.identifiers
@@ -138,7 +142,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem, r
   // The row changes only the fields that it contains. If the row has no EPC and no product, EPC and product stay as
   // they were, so the check is skipped.
   if (epc !== undefined || product) assertSameProduct(epc ?? known?.epc, product?.ean ?? known?.ean)
-  const stated: Partial<ProtectedItemRow> = definedFields({
+  const stated: Partial<Row<'protected_item'>> = definedFields({
     epc: epc ?? null,
     tag_uid: tagUid ?? null,
     tag_id: tagId ?? null,
@@ -186,12 +190,18 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem, r
 }
 
 /** True if the row puts the tag on goods of another product. */
-function isOnOtherGoods(known: ProtectedItemRow, { product_id: productId }: Partial<ProtectedItemRow>): boolean {
+function isOnOtherGoods(
+  known: Row<'protected_item'>,
+  { product_id: productId }: Partial<Row<'protected_item'>>,
+): boolean {
   return known.product_id !== null && (productId ?? known.product_id) !== known.product_id
 }
 
 /** On other goods, the tag loses what the row does not state about them: it was said of the former goods. */
-function changeOf(known: ProtectedItemRow, stated: Partial<ProtectedItemRow>): Partial<ProtectedItemRow> {
+function changeOf(
+  known: Row<'protected_item'>,
+  stated: Partial<Row<'protected_item'>>,
+): Partial<Row<'protected_item'>> {
   const none = {
     brand: null,
     category: null,
@@ -208,7 +218,7 @@ function changeOf(known: ProtectedItemRow, stated: Partial<ProtectedItemRow>): P
  * Throws if the row spells the tag number of a known item differently. The number may be a typing variant, or belong to
  * another tag of a system that distinguishes case.
  */
-function assertSameSpelling(known: ProtectedItemRow | undefined, tagId: string | undefined): void {
+function assertSameSpelling(known: Row<'protected_item'> | undefined, tagId: string | undefined): void {
   if (!known || known.tag_id === null || tagId === undefined || known.tag_id === tagId) return
   if (known.tag_id_folded !== comparableIdentifier('tagId', tagId)) return
   const message = `"${tagId}" is the same tag number as "${known.tag_id}", which is registered: send "${known.tag_id}"`
@@ -219,7 +229,7 @@ function assertSameSpelling(known: ProtectedItemRow | undefined, tagId: string |
  * Throws if the row names another status than a known item has. The error shows the caller that a row cannot change the
  * status.
  */
-function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
+function assertStatusStays({ item_status }: Row<'protected_item'>, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
   throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
 }
@@ -228,7 +238,7 @@ function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus
  * Throws if the row assigns the tag to another product while the tag is in use. If the known item is paid, its tag
  * would let other goods pass the gate.
  */
-function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
+function assertProductStays(known: Row<'protected_item'>, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
   // If the item had no product yet, its SGTIN proves that the tag is still on the same goods.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
@@ -244,8 +254,8 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
  */
 async function assertStaysRecalled(
   { db, caller }: Call,
-  known: ProtectedItemRow,
-  change: Partial<ProtectedItemRow>,
+  known: Row<'protected_item'>,
+  change: Partial<Row<'protected_item'>>,
   recallsOf: RecallReader,
 ): Promise<void> {
   if (caller.kind === 'user' ? isRoleAtLeast(caller.role, 'manager') : caller.kind === 'secret') return
@@ -279,7 +289,7 @@ function assertSameProduct(epc: string | null | undefined, ean: string | null | 
  */
 async function productOf(
   { db }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   item: Pick<NewItem, 'ean' | 'productId'>,
   epc: string | undefined,
 ) {
@@ -363,7 +373,7 @@ export const reuseTags = operation({
  * that returns, receipts and late reports still concern the goods that were sold. Its history ends with the removal of
  * the tag.
  */
-async function reuseTag(call: Call, store: StoreRow, { ean, ...names }: ReusedTag, by: MovedBy): Promise<void> {
+async function reuseTag(call: Call, store: Row<'store'>, { ean, ...names }: ReusedTag, by: MovedBy): Promise<void> {
   const { db, nowMs, services } = call
   const normal = normaliseIdentifiers(names)
   if (!normal.ok) throw invalid(normal.field, normal.message)
@@ -408,7 +418,7 @@ async function reuseTag(call: Call, store: StoreRow, { ean, ...names }: ReusedTa
 }
 
 /** Throws if the tag may still be on its goods. */
-async function assertReleased({ db }: Call, item: ProtectedItemRow): Promise<void> {
+async function assertReleased({ db }: Call, item: Row<'protected_item'>): Promise<void> {
   const { item_status: status, purchase_id: purchaseId, line_id: lineId, unit_no: unitNo } = item
   const isSold = status === 'paid' || status === 'picked_up'
   const unit =
@@ -431,7 +441,7 @@ async function assertReleased({ db }: Call, item: ProtectedItemRow): Promise<voi
  */
 async function denyRightsOffline(
   call: Call,
-  { tenant, purchase_id, line_id, unit_no }: ProtectedItemRow,
+  { tenant, purchase_id, line_id, unit_no }: Row<'protected_item'>,
 ): Promise<void> {
   const purchase = purchase_id === null ? undefined : await findPurchase(call.db, tenant, purchase_id)
   if (!purchase?.receipt_exp || line_id === null || unit_no === null) return

@@ -8,21 +8,15 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type {
-  AuthorizationUnitRow,
-  ProtectionAuthorizationRow,
-  RedemptionRow,
-} from '../../platform/persistence/tables/protection.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { assertResynced } from './resync.ts'
 import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
 import { deriveAuthorizationState, type DerivedAuthorizationState } from '../../../policy/authorization-state.ts'
 
 /** State of an authorization from its row and redemptions. */
 export function viewAuthorization(
-  row: ProtectionAuthorizationRow,
-  redemptions: readonly RedemptionRow[],
+  row: Row<'protection_authorization'>,
+  redemptions: readonly Row<'redemption'>[],
   nowMs: number,
 ): DerivedAuthorizationState {
   return deriveAuthorizationState(
@@ -53,8 +47,8 @@ export interface GrantedUnit {
 }
 
 interface Grant {
-  store: StoreRow
-  device: DeviceRow
+  store: Row<'store'>
+  device: Row<'device'>
   action: ProtectionAction
   rightClass: RightClass
   /** Item of an item-level token; absent for a purchase-wide token. */
@@ -77,7 +71,7 @@ const ledgerOfAgent = prepared((db, p: { agentId: string }) =>
     .where('agent_id', '=', p.agentId),
 )
 
-const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
+const insertAuthorization = prepared((db, p: Row<'protection_authorization'>) =>
   db
     .insertInto('protection_authorization')
     .values(
@@ -110,7 +104,7 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
       ]),
     ),
 )
-const insertUnits = preparedInsert((db, rows: readonly AuthorizationUnitRow[]) =>
+const insertUnits = preparedInsert((db, rows: readonly Row<'authorization_unit'>[]) =>
   db.insertInto('authorization_unit').values(rows),
 )
 
@@ -136,13 +130,13 @@ export async function issueAuthorization(
   call: Call,
   tenant: Tenant,
   grant: Grant,
-): Promise<ProtectionAuthorizationRow> {
+): Promise<Row<'protection_authorization'>> {
   const { db, services } = call
   const { platform, authority } = services
   await assertResynced(call, grant.store.store_id)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const { ledger } = await tokenLedger(call, grant.device)
-  const row: ProtectionAuthorizationRow = {
+  const row: Row<'protection_authorization'> = {
     nonce: Buffer.from(platform.random.bytes(16)).toString('base64url'),
     tenant,
     store_id: grant.store.store_id,
@@ -185,7 +179,7 @@ export async function issueAuthorization(
  * True if only the cloud can claim the authorization, so that the cloud can end its lease at once. Another
  * authorization may be used until it has expired, because its ledger may be offline.
  */
-export function isClaimedByCloud({ ledger }: Pick<ProtectionAuthorizationRow, 'ledger'>): boolean {
+export function isClaimedByCloud({ ledger }: Pick<Row<'protection_authorization'>, 'ledger'>): boolean {
   return ledger === CLOUD_LEDGER
 }
 
@@ -194,7 +188,7 @@ export function isClaimedByCloud({ ledger }: Pick<ProtectionAuthorizationRow, 'l
  * only the agent itself gets a token, for one request. A program gets a token for the cloud's ledger. When the agent
  * reads such a token, the agent sends the token to the cloud and gets a token for its own ledger.
  */
-async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isUntrusted: boolean }> {
+async function tokenLedger(call: Call, device: Row<'device'>): Promise<{ ledger: string; isUntrusted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
   if (device.agent_id === null) return { ledger: ledgerWithoutAgent(device), isUntrusted: false }
   if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isUntrusted: false }
@@ -204,12 +198,12 @@ async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: str
   return { ledger: isUntrusted && !isOwnRequest ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isUntrusted }
 }
 
-function ledgerWithoutAgent({ capabilities }: DeviceRow): string {
+function ledgerWithoutAgent({ capabilities }: Row<'device'>): string {
   return (JSON.parse(capabilities) as DeviceCapabilities).supportsOfflineAuth ? DEVICE_LEDGER : CLOUD_LEDGER
 }
 
 /** True if each claim at this device needs the cloud. */
-export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<boolean> {
+export async function isLedgerUntrusted(call: Call, device: Row<'device'>): Promise<boolean> {
   return (await tokenLedger(call, device)).isUntrusted
 }
 
@@ -217,7 +211,11 @@ export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<
  * True if the device may get this authorization again. An authorization for an untrusted ledger works for one request
  * only.
  */
-export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
+export async function mayReissue(
+  call: Call,
+  row: Row<'protection_authorization'>,
+  device: Row<'device'>,
+): Promise<boolean> {
   const { ledger, isUntrusted } = await tokenLedger(call, device)
   return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isUntrusted)
 }
@@ -225,9 +223,9 @@ export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, de
 /** Updates columns of an authorization. Returns the changed row. */
 export async function updateAuthorization(
   db: Db,
-  row: ProtectionAuthorizationRow,
-  change: Partial<ProtectionAuthorizationRow>,
-): Promise<ProtectionAuthorizationRow> {
+  row: Row<'protection_authorization'>,
+  change: Partial<Row<'protection_authorization'>>,
+): Promise<Row<'protection_authorization'>> {
   await db.updateTable('protection_authorization').set(change).where('nonce', '=', row.nonce).execute()
   return { ...row, ...change }
 }
@@ -241,7 +239,7 @@ const GUARD_SECONDS = 60
  */
 export async function outstandingUntil(
   db: Db,
-  device: Pick<DeviceRow, 'device_id' | 'agent_id'>,
+  device: Pick<Row<'device'>, 'device_id' | 'agent_id'>,
   nowMs: number,
 ): Promise<number | null> {
   if (device.agent_id === null) return null
@@ -261,7 +259,7 @@ export async function outstandingUntil(
 }
 
 /** Latest time at which a device's move ends, s since 1970. */
-export async function moveEndsAt(db: Db, device: DeviceRow, nowMs: number): Promise<number> {
+export async function moveEndsAt(db: Db, device: Row<'device'>, nowMs: number): Promise<number> {
   const exp = await outstandingUntil(db, device, nowMs)
   return Math.max(Math.ceil(nowMs / 1_000), exp === null ? 0 : exp + GUARD_SECONDS)
 }

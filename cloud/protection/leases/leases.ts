@@ -1,8 +1,7 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import type { ProtectionAction, RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   findAuthorization,
   isClaimedByCloud,
@@ -35,14 +34,14 @@ const STEP_MS = 25
  * Recalls these leases and makes the cloud run the call again before it denies the request. Each call waits at most
  * once.
  */
-export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
+export function requestLeaseRelease(call: Call, held: readonly Row<'protection_authorization'>[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }
 
 async function requestEach(
   { services, nowMs }: Call,
   db: Db,
-  held: readonly ProtectionAuthorizationRow[],
+  held: readonly Row<'protection_authorization'>[],
 ): Promise<WaitForRelease> {
   const { agents, platform } = services
   for (const row of held) {
@@ -62,7 +61,7 @@ async function requestEach(
 }
 
 /** True if each authorization was voided or fully used. */
-async function areSettled(reads: Db, rows: readonly ProtectionAuthorizationRow[]): Promise<boolean> {
+async function areSettled(reads: Db, rows: readonly Row<'protection_authorization'>[]): Promise<boolean> {
   for (const { nonce } of rows) {
     const row = await findAuthorization(reads, nonce)
     if (row && row.voided_ms === null && (await redemptionsOf(reads, nonce)).length < row.count) return false
@@ -74,21 +73,21 @@ async function areSettled(reads: Db, rows: readonly ProtectionAuthorizationRow[]
 export interface LeaseView {
   right: DecisionFacts['right']
   /** Authorization that this device already holds for the same target. */
-  own?: ProtectionAuthorizationRow
+  own?: Row<'protection_authorization'>
   /** Authorization that the cloud can transfer at once. */
-  transferable?: ProtectionAuthorizationRow
+  transferable?: Row<'protection_authorization'>
   /** If the cloud cannot transfer the lease: end of the lease plus clock guard, s since 1970. */
   endsAt?: number
   /** Authorization that the cloud can recall from its lease holder. */
-  recallable?: ProtectionAuthorizationRow
+  recallable?: Row<'protection_authorization'>
   /** Authorization that an operator overrides (../authorize/override-lease.ts). */
-  overridden?: ProtectionAuthorizationRow
+  overridden?: Row<'protection_authorization'>
 }
 
 const GUARD_SECONDS = 60
 
 /** True if an agent with a slow clock may still honour the authorization. */
-export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, nowMs: number): boolean {
+export function mayBeHonoured({ exp }: Pick<Row<'protection_authorization'>, 'exp'>, nowMs: number): boolean {
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
@@ -96,7 +95,7 @@ export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, 
  * True if a process with a fast clock issued the authorization. The expiry time of such an authorization is wrong, and
  * no device with a correct clock honours the authorization.
  */
-function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
+function isOfFuture({ iat }: Pick<Row<'protection_authorization'>, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
 }
 
@@ -108,9 +107,9 @@ function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: num
 export async function viewLease(
   call: Call,
   right: RightView | undefined,
-  device: DeviceRow,
+  device: Row<'device'>,
   action: ProtectionAction,
-  covers: (row: ProtectionAuthorizationRow) => boolean,
+  covers: (row: Row<'protection_authorization'>) => boolean,
 ): Promise<LeaseView> {
   if (device.moving_to !== null && action !== 'verify_item_status' && right?.state !== 'used') {
     return { right: 'leased_elsewhere', endsAt: await moveEndsAt(call.db, device, call.nowMs) }
@@ -145,8 +144,8 @@ type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
  */
 export async function transferLease(
   call: Revoking,
-  row: ProtectionAuthorizationRow,
-  device: Pick<DeviceRow, 'device_id'>,
+  row: Row<'protection_authorization'>,
+  device: Pick<Row<'device'>, 'device_id'>,
 ): Promise<void> {
   if (row.agent_id !== null || row.device_id !== device.device_id)
     return void (await revokeAuthorization(call, row, 'another device requested its goods'))
@@ -162,9 +161,9 @@ export async function transferLease(
  */
 export async function revokeAuthorization(
   call: Revoking,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   reason: string,
-): Promise<ProtectionAuthorizationRow> {
+): Promise<Row<'protection_authorization'>> {
   if (row.revoked_ms !== null) return row
   const { store_id: storeId, agent_id: agentId, nonce } = row
   const revoked = await updateAuthorization(call.db, row, {
@@ -186,7 +185,7 @@ export async function revokeAuthorization(
  * because the lease holder may use it legitimately before the recall arrives. A token of the cloud's ledger is revoked
  * at once. A device without an agent cannot be recalled.
  */
-export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
+export async function recallLease(call: Revoking, row: Row<'protection_authorization'>): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
   if (isClaimedByCloud(row))
     return void (await revokeAuthorization(call, row, 'one of its units was released without it'))
@@ -196,7 +195,7 @@ export async function recallLease(call: Revoking, row: ProtectionAuthorizationRo
 }
 
 /** Frees the rights of steps without a redemption, and informs the agents. */
-export async function freeUnusedRights(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
+export async function freeUnusedRights(call: Revoking, row: Row<'protection_authorization'>): Promise<void> {
   const { db } = call
   const freed: UnitKey[] = []
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
@@ -229,7 +228,7 @@ export async function freeUnusedRights(call: Revoking, row: ProtectionAuthorizat
  */
 async function publishLeaseEnd(
   call: Revoking,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   freed: readonly { lineId: string; unitNo: number }[],
 ): Promise<void> {
   const { db, nowMs } = call

@@ -1,7 +1,6 @@
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revokeAuthorization } from './leases.ts'
@@ -14,14 +13,14 @@ const GUARD_SECONDS = 60
  * True if the item belongs to this unit. If an item was returned and sold again, its former unit still names the item.
  */
 export function isItemOf(
-  item: Pick<ProtectedItemRow, 'line_id' | 'unit_no'>,
-  unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
+  item: Pick<Row<'protected_item'>, 'line_id' | 'unit_no'>,
+  unit: Pick<Row<'purchase_unit'>, 'line_id' | 'unit_no'>,
 ): boolean {
   return item.line_id === unit.line_id && item.unit_no === unit.unit_no
 }
 
 /** The receipt itself, as a unit whose right to open a barrier ends. */
-export function passUnitOf({ purchase_id: purchaseId }: Pick<PurchaseRow, 'purchase_id'>): {
+export function passUnitOf({ purchase_id: purchaseId }: Pick<Row<'purchase'>, 'purchase_id'>): {
   line_id: string
   unit_no: number
 } {
@@ -35,7 +34,7 @@ export function passUnitOf({ purchase_id: purchaseId }: Pick<PurchaseRow, 'purch
  */
 export async function returnUnits(
   call: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   units: readonly { line_id: string; unit_no: number }[],
   by: string,
 ): Promise<void> {

@@ -8,7 +8,7 @@ import { processEach } from '../../platform/operations/process-each.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { ProtectionAuthorizationRow, TokenRevocationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { revokeAuthorization } from './leases.ts'
 
 /**
@@ -47,7 +47,7 @@ export async function revokeTokens(
   reason: string,
   coversRecalled?: CoversRecalled,
 ): Promise<void> {
-  const row: TokenRevocationRow = {
+  const row: Row<'token_revocation'> = {
     revocation_id: newId('trv', call.services.platform),
     tenant: knownCaller(call.caller).tenant,
     scope: JSON.stringify(scope),
@@ -126,12 +126,12 @@ async function continueRevocation(
   return rest !== undefined
 }
 
-type Rest = Pick<TokenRevocationRow, 'after_exp' | 'after_nonce'>
+type Rest = Pick<Row<'token_revocation'>, 'after_exp' | 'after_nonce'>
 
 /** Revokes the next tokens. Returns where the next step goes on; undefined after the last token. */
 async function revokeSome(
   call: JobCall,
-  row: TokenRevocationRow,
+  row: Row<'token_revocation'>,
   coversRecalled: CoversRecalled | undefined,
 ): Promise<Rest | undefined> {
   const { db, nowMs } = call
@@ -154,7 +154,7 @@ async function revokeSome(
 }
 
 /** The tokens that a revocation looks at: issued before it, not revoked, and perhaps still honoured. */
-function tokensOf(db: Db, { tenant, scope, until_s }: TokenRevocationRow, nowMs: number) {
+function tokensOf(db: Db, { tenant, scope, until_s }: Row<'token_revocation'>, nowMs: number) {
   const tokens = db
     .selectFrom('protection_authorization as a')
     .selectAll('a')
@@ -188,14 +188,14 @@ function tokensOf(db: Db, { tenant, scope, until_s }: TokenRevocationRow, nowMs:
 export type CoversRecalled = (
   db: Db,
   recall: { tenant: string; recallId: string },
-  token: ProtectionAuthorizationRow,
+  token: Row<'protection_authorization'>,
 ) => Promise<boolean>
 
 /** True if a token of `tokensOf` must be revoked. */
 function covers(
   db: Db,
-  { tenant, scope }: TokenRevocationRow,
-  token: ProtectionAuthorizationRow,
+  { tenant, scope }: Row<'token_revocation'>,
+  token: Row<'protection_authorization'>,
   coversRecalled: CoversRecalled | undefined,
 ): boolean | Promise<boolean> {
   const named = JSON.parse(scope) as TokenScope
@@ -211,7 +211,7 @@ const dueOfTenant = prepared((db, p: { tenant: string }) =>
 /** True if a revocation names this token that has not come to it yet. */
 export async function isBeingRevoked(
   db: Db,
-  token: ProtectionAuthorizationRow,
+  token: Row<'protection_authorization'>,
   nowMs: number,
   coversRecalled: CoversRecalled,
 ): Promise<boolean> {

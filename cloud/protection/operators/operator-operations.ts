@@ -29,7 +29,7 @@ import {
   verifierColumns,
   type Verifiers,
 } from './store-keys.ts'
-import type { OperatorRow } from '../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -195,14 +195,14 @@ export const updateOperator = operation({
 })
 
 /** An operator that is not removed, of a store that the caller may see. Throws 404. */
-async function ownOperator(call: Call, operatorId: string): Promise<OperatorRow> {
+async function ownOperator(call: Call, operatorId: string): Promise<Row<'operator'>> {
   const row = await call.db.selectFrom('operator').selectAll().where('operator_id', '=', operatorId).executeTakeFirst()
   if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
   await ownStoreOf(call, row.store_id, 'operator')
   return row
 }
 
-function toOperator(row: OperatorRow): z.output<typeof Operator> {
+function toOperator(row: Row<'operator'>): z.output<typeof Operator> {
   const verifiers = JSON.parse(row.verifiers) as Partial<Verifiers>
   return {
     operatorId: row.operator_id,

@@ -6,7 +6,7 @@ import type { Sealer } from '../../platform/authority/sealing.ts'
 import type { Services, Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
-import type { OperatorRow } from '../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { knownCaller, maySee } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 
@@ -128,11 +128,11 @@ export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyPa
 }
 
 /** The base verifiers of an operator that is not removed. */
-export function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer: Sealer): Verifiers {
+export function openVerifiers({ operator_id: operatorId, sealed }: Row<'operator'>, sealer: Sealer): Verifiers {
   assert(sealed !== null, `operator ${operatorId} has no sealed verifiers`)
   return JSON.parse(sealer.open(sealed, operatorContext(operatorId)).toString('utf8')) as Verifiers
 }
 
-function operatorsOf(db: Db, storeId: string): Promise<OperatorRow[]> {
+function operatorsOf(db: Db, storeId: string): Promise<Row<'operator'>[]> {
   return db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
 }

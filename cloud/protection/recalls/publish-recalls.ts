@@ -3,12 +3,10 @@ import { runJobStep } from '../../platform/operations/job-step.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
-import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { renumberItems } from '../items/item-sequence.ts'
 import { eanOf, readWindow, isRecalled, type Recall, type RecallReader } from '../items/recalls.ts'
-import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import { itemsOf, linesOf } from '../../shop/pickup-orders/queries.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { readItems } from '../items/item-queries.ts'
 
@@ -18,7 +16,7 @@ import { readItems } from '../items/item-queries.ts'
  */
 export async function hasRecalledGoods(
   db: Db,
-  { store_id: storeId, order_id: orderId }: Pick<PickupOrderRow, 'store_id' | 'order_id'>,
+  { store_id: storeId, order_id: orderId }: Pick<Row<'pickup_order'>, 'store_id' | 'order_id'>,
   recallsFor: RecallReader,
 ): Promise<boolean> {
   const items = await itemsOf(db, [orderId])
@@ -35,14 +33,14 @@ export async function hasRecalledGoods(
 /** True if one of these recalls stops an item that the purchase names, or other goods of one of its lines. */
 export async function hasRecalledUnit(
   db: Db,
-  { store_id: storeId, purchase_id: purchaseId }: Pick<PurchaseRow, 'store_id' | 'purchase_id'>,
+  { store_id: storeId, purchase_id: purchaseId }: Pick<Row<'purchase'>, 'store_id' | 'purchase_id'>,
   recallsFor: (ean: string | null | undefined) => readonly Recall[],
 ): Promise<boolean> {
   const lines = await readLines(db, purchaseId)
   const units = groupBy(await readUnits(db, purchaseId), (unit) => unit.line_id)
-  const idsOf = (line: PurchaseLineRow) => (units.get(line.line_id) ?? []).flatMap((unit) => unit.item_id ?? [])
+  const idsOf = (line: Row<'purchase_line'>) => (units.get(line.line_id) ?? []).flatMap((unit) => unit.item_id ?? [])
   const items = await readItems(db, lines.flatMap(idsOf))
-  const isStopped = (line: PurchaseLineRow, item?: ProtectedItemRow) =>
+  const isStopped = (line: Row<'purchase_line'>, item?: Row<'protected_item'>) =>
     isRecalled(recallsFor(eanOf({ item, line })), { storeId, item, line })
   return lines.some((line) => {
     const itemIds = idsOf(line)
@@ -61,7 +59,7 @@ const ROUNDS = 100
  *
  * Returns the stores of these items.
  */
-export async function publishSome(db: Db, recall: ProductRecallRow): Promise<readonly string[]> {
+export async function publishSome(db: Db, recall: Row<'product_recall'>): Promise<readonly string[]> {
   const { items, sold, last } = await readWindow(db, recall, recall.publish_after ?? '', AT_ONCE)
   const stores = [...new Set(items.map((item) => item.store_id))].sort()
   for (const storeId of stores)

@@ -8,7 +8,7 @@ import { Failure, notFound, precondition } from '../../platform/foundation/failu
 import { definedFields, Id, iso, Limit, ProductCodeText, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage } from '../../platform/operations/paging.ts'
-import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseDocumentVersions } from '../../platform/stores/queries.ts'
 import { ownStore, ownStores } from '../../platform/stores/own-store.ts'
 import { notifyGates } from '../items/item-sequence.ts'
@@ -55,7 +55,7 @@ const Recall = z.strictObject({
   soldItems: z.int().optional().describe('Those of them that were paid or picked up.'),
 })
 
-async function describe(call: Call, row: ProductRecallRow): Promise<z.infer<typeof Recall>> {
+async function describe(call: Call, row: Row<'product_recall'>): Promise<z.infer<typeof Recall>> {
   const { storeIds: visible } = keyCaller(call.caller)
   const stores = storesOfRecall(row)
   const { lot, expiry, serial } = row
@@ -109,7 +109,7 @@ export const recallProducts = operation({
     const product = await namedProduct(call, { ean })
     if ((await activeRecalls(db, caller.tenant)).length >= RECALLS_LIMIT)
       throw precondition('too_many_recalls', `the account has ${RECALLS_LIMIT} active recalls: end some of them`)
-    const row: ProductRecallRow = {
+    const row: Row<'product_recall'> = {
       recall_id: newId('rcl', services.platform),
       tenant: caller.tenant,
       store_ids: stores && JSON.stringify([...new Set(stores)]),
@@ -200,7 +200,7 @@ export const fetchRecalls = operation({
 })
 
 /** Publishes the first items of a recall that began or ended. A job publishes the others. */
-async function publish(call: Call, recall: ProductRecallRow): Promise<void> {
+async function publish(call: Call, recall: Row<'product_recall'>): Promise<void> {
   for (const storeId of await publishSome(call.db, recall)) notifyGates(call, storeId)
 }
 
@@ -208,7 +208,7 @@ async function publish(call: Call, recall: ProductRecallRow): Promise<void> {
  * Publishes which units of receipts a recall stops or frees. If it names only the product, its stores get a new policy,
  * which names the product. The deny list names the other units, the first at once, the others by a job.
  */
-async function publishUnits(call: Call, recall: ProductRecallRow): Promise<void> {
+async function publishUnits(call: Call, recall: Row<'product_recall'>): Promise<void> {
   await publishReceipts(call, recall)
   if (!stopsWholeProduct(recall)) return
   for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, storesOfRecall(recall)))
@@ -216,7 +216,7 @@ async function publishUnits(call: Call, recall: ProductRecallRow): Promise<void>
 }
 
 /** Throws 404 for a recall that the caller may not see, and 403 if it also stops goods in stores of others. */
-async function ownRecall(call: Call, recallId: string): Promise<ProductRecallRow> {
+async function ownRecall(call: Call, recallId: string): Promise<Row<'product_recall'>> {
   const { tenant, storeIds: visible } = keyCaller(call.caller)
   const recall = await findRecall(call.db, tenant, recallId)
   const stores = recall && storesOfRecall(recall)

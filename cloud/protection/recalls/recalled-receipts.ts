@@ -4,8 +4,7 @@ import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import { runJobStep } from '../../platform/operations/job-step.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
-import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { tellsUnitsApart } from '../../shop/receipts/receipt-of-purchase.ts'
@@ -40,11 +39,11 @@ const AT_ONCE = { receipts: 200, units: 2_000 }
 /** Stops the units of a purchase that is paid while a recall is active: the payment had started before. */
 export async function stopRecalledUnits(
   call: DenyCall,
-  purchase: PurchaseRow,
-  lines: readonly PurchaseLineRow[],
+  purchase: Row<'purchase'>,
+  lines: readonly Row<'purchase_line'>[],
   units: number,
 ): Promise<void> {
-  const states = (line: PurchaseLineRow) => UNIT_FIELDS.some((field) => line[field] !== null)
+  const states = (line: Row<'purchase_line'>) => UNIT_FIELDS.some((field) => line[field] !== null)
   if (units === 0 || (tellsUnitsApart(purchase, units) && !lines.some(states))) return
   const recallsFor = await recallsByEan(call.db, purchase.tenant)
   const entries = await entriesOf(call, purchase, { recallsFor, concerns: () => true })
@@ -53,7 +52,7 @@ export async function stopRecalledUnits(
 }
 
 /** Publishes the units of the next receipts that the recall stops, or stopped until it ended. */
-export async function publishReceipts(call: DenyCall, recall: ProductRecallRow): Promise<void> {
+export async function publishReceipts(call: DenyCall, recall: Row<'product_recall'>): Promise<void> {
   if (recall.receipts_after === null) return
   const receipts = await nextReceipts(call, recall, recall.receipts_after)
   const recallsFor = await recallsByEan(call.db, recall.tenant)
@@ -87,12 +86,12 @@ export async function publishReceipts(call: DenyCall, recall: ProductRecallRow):
 }
 
 /** Place of a receipt in the order of `nextReceipts`. */
-function cursorOf(receipt: Pick<PurchaseRow, 'receipt_exp' | 'purchase_id'> | undefined): string | null {
+function cursorOf(receipt: Pick<Row<'purchase'>, 'receipt_exp' | 'purchase_id'> | undefined): string | null {
   return receipt ? `${receipt.receipt_exp ?? 0} ${receipt.purchase_id}` : null
 }
 
 /** The next valid receipts of the account, in the order of their expiry. `has_goods`: 1 if a line has the EAN. */
-function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: ProductRecallRow, after: string) {
+function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: Row<'product_recall'>, after: string) {
   const [exp = '0', id = ''] = after === '' ? [] : after.split(' ')
   return db
     .selectFrom('purchase as p')
@@ -112,13 +111,13 @@ function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: ProductRecallRow
 }
 
 /** A unit of a purchase as a recall sees it. */
-type SoldUnit = RecallableGoods & { line: PurchaseLineRow }
+type SoldUnit = RecallableGoods & { line: Row<'purchase_line'> }
 
 interface Selection {
   recallsFor: (ean: string | null | undefined) => readonly Recall[]
   concerns: (unit: SoldUnit) => boolean
   /** Units of the purchase; absent: read here. */
-  units?: readonly PurchaseUnitRow[]
+  units?: readonly Row<'purchase_unit'>[]
 }
 
 /**
@@ -127,7 +126,7 @@ interface Selection {
  */
 async function entriesOf(
   { db }: DenyCall,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   { recallsFor, concerns, units: known }: Selection,
 ): Promise<DenyEntry[]> {
   const { purchase_id: purchaseId, store_id: storeId, cti, receipt_exp: exp } = purchase

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { readLines } from '../../shop/purchases/queries.ts'
 import { readItem } from '../items/item-queries.ts'
 import { findRecall, isRecalled, recallReader } from '../items/recalls.ts'
@@ -10,7 +10,7 @@ import { hasRecalledGoods, hasRecalledUnit } from './publish-recalls.ts'
 export async function coversRecalled(
   db: Db,
   { tenant, recallId }: { tenant: string; recallId: string },
-  { nonce, device_id, store_id: storeId, purchase_id, item_id }: ProtectionAuthorizationRow,
+  { nonce, device_id, store_id: storeId, purchase_id, item_id }: Row<'protection_authorization'>,
 ): Promise<boolean> {
   const recall = await findRecall(db, tenant, recallId)
   if (recall?.ended_ms !== null) return false
@@ -28,7 +28,7 @@ export async function coversRecalled(
 }
 
 /** True if an order with recalled goods waits in this locker. Each locker holds one order. */
-async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: ProductRecallRow): Promise<boolean> {
+async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: Row<'product_recall'>): Promise<boolean> {
   const order = await db
     .selectFrom('pickup_order')
     .select(['store_id', 'order_id'])

@@ -2,7 +2,7 @@ import type { JobCall } from '../../platform/operations/job-step.ts'
 import { type Call, operation, type Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { continueDenials, denyNextRights, isDenying, restartDenial } from './deny-used-rights.ts'
 import { z } from 'zod'
@@ -12,7 +12,6 @@ import { ownStore } from '../../platform/stores/own-store.ts'
 import { findAgent } from '../agent-identity/sessions.ts'
 import { storeDocumentChanged, policyOf } from '../store-facts/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
  * True if every exit gate of the store has received the paid status of the purchase's items, so that no gate alarms
@@ -20,7 +19,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
  */
 export async function areGatesUpToDate(
   db: Db,
-  purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>,
+  purchase: Pick<Row<'purchase'>, 'purchase_id' | 'store_id'>,
 ): Promise<boolean | undefined> {
   const units = await db
     .selectFrom('purchase_unit')
@@ -51,7 +50,7 @@ const formerHome = prepared((db, p: { storeId: string; epoch: number }) =>
 )
 
 /** Stores the current receipt home as a former one. Call it before `homeEpoch` of the policy changes. */
-export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
+export async function storeFormerHome(db: Db, store: Pick<Row<'store'>, 'store_id' | 'policy'>): Promise<void> {
   const { home, homeEpoch } = policyOf(store)
   await db
     .insertInto('former_home')
@@ -92,7 +91,7 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
  * Begins a move of the receipt home to `home`. The move ends when the new receipt home has the current deny list and
  * all other agents have reported their redemptions. Call it before the policy names the new receipt home.
  */
-export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
+export async function beginHomeMove(call: Call, store: Row<'store'>, home: string): Promise<void> {
   const { db } = call
   const { store_id: storeId } = store
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))

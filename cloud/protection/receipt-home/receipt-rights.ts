@@ -1,9 +1,7 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, hasAgents, receiptOrdinals } from '../rights/deny-list.ts'
 import { policyOf } from '../store-facts/parsed-policy.ts'
@@ -28,7 +26,7 @@ const isReported = prepared((db, p: { storeId: string; cti: string }) =>
  */
 export async function retryEvidenceOfReceipt(
   call: Call,
-  { store_id: storeId, till }: Pick<PurchaseRow, 'store_id' | 'till'>,
+  { store_id: storeId, till }: Pick<Row<'purchase'>, 'store_id' | 'till'>,
   cti: string,
 ): Promise<void> {
   const { authority, entityRegistered } = call.services
@@ -42,7 +40,7 @@ export async function retryEvidenceOfReceipt(
 const GUARD_SECONDS = 60
 
 /** Receipt rights that an authorization covers. The agent marks these rights used when it claims the token. */
-export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
+export async function receiptRights(db: Db, purchase: Row<'purchase'>, row: Row<'protection_authorization'>) {
   if (purchase.cti === null) return {}
   const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
   return {
@@ -61,9 +59,9 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
  */
 export async function publishLease(
   call: Call,
-  store: StoreRow,
-  purchase: PurchaseRow,
-  row: ProtectionAuthorizationRow,
+  store: Row<'store'>,
+  purchase: Row<'purchase'>,
+  row: Row<'protection_authorization'>,
 ): Promise<void> {
   const { agent_id: agentId, nonce } = row
   const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === agentId

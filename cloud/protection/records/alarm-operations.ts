@@ -12,11 +12,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { invalidCursor } from '../../platform/operations/paging.ts'
-import type {
-  AlarmDispositionRow,
-  ProtectionExceptionRow,
-  ProtectedItemRow,
-} from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore, Total } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
 import { itemOfEvent } from '../items/item-queries.ts'
@@ -58,7 +54,7 @@ async function productOfAlarm(
   db: Db,
   tenant: string,
   storeId: string,
-  { item, epc }: { item: ProtectedItemRow | undefined; epc: string | undefined },
+  { item, epc }: { item: Row<'protected_item'> | undefined; epc: string | undefined },
 ): Promise<AlarmProduct | undefined> {
   const productId = item?.product_id ?? undefined
   const ean = item?.ean ?? eanOfTag(epc)
@@ -107,7 +103,7 @@ interface FittingReceipt {
 export async function receiptOfAlarm(
   db: Db,
   storeId: string,
-  alarm: { occurredMs: number; item: ProtectedItemRow | undefined; product: AlarmProduct | undefined },
+  alarm: { occurredMs: number; item: Row<'protected_item'> | undefined; product: AlarmProduct | undefined },
 ): Promise<FittingReceipt | undefined> {
   const { occurredMs, item, product } = alarm
   // Goods that came back are not paid any more.
@@ -200,7 +196,7 @@ async function exceptionsOf(
   db: Db,
   storeId: string,
   eventIds: readonly string[],
-): Promise<Map<string, ProtectionExceptionRow>> {
+): Promise<Map<string, Row<'protection_exception'>>> {
   if (eventIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('protection_exception')
@@ -446,7 +442,7 @@ function toProduct({ productId, name, brand, imageUrl, priceCent }: AlarmProduct
   return { productId, name, price: eurosOf(priceCent), ...definedFields({ brand, imageUrl }) }
 }
 
-function toGoods({ brand, category, price_cent: priceCent }: ProtectedItemRow) {
+function toGoods({ brand, category, price_cent: priceCent }: Row<'protected_item'>) {
   return definedFields({ brand, category, price: priceCent === null ? null : eurosOf(priceCent) })
 }
 
@@ -454,7 +450,10 @@ function toReceipt({ match, purchaseId, paidMs }: FittingReceipt) {
   return { match, purchaseId, paidAt: iso(paidMs) }
 }
 
-function handlingOf(exception: ProtectionExceptionRow | undefined, disposition: AlarmDispositionRow | undefined) {
+function handlingOf(
+  exception: Row<'protection_exception'> | undefined,
+  disposition: Row<'alarm_disposition'> | undefined,
+) {
   return {
     ...(exception && { exceptionId: exception.exception_id, times: exception.times }),
     ...(exception && exception.acknowledged_ms !== null && { acknowledgedAt: iso(exception.acknowledged_ms) }),

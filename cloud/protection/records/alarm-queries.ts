@@ -3,7 +3,7 @@ import { closeRequestForAlarm, openRequestForAlarm } from '../../shop/assistance
 import type { Db } from '../../platform/persistence/database.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import { EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
-import type { AlarmDispositionRow, ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { sql } from 'kysely'
 import { TOTAL_LIMIT, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { z } from 'zod'
@@ -165,7 +165,7 @@ function matching(db: Db, filter: AlarmFilter) {
 }
 
 /** The tenant's gate alarm with this event id, if any. */
-export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
+export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<Row<'protection_event'> | undefined> {
   const row = await db
     .selectFrom('protection_event')
     .selectAll()
@@ -222,7 +222,7 @@ export async function dispositionsOf(
   db: Db,
   tenant: string,
   eventIds: readonly string[],
-): Promise<Map<string, AlarmDispositionRow>> {
+): Promise<Map<string, Row<'alarm_disposition'>>> {
   if (eventIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('alarm_disposition')
@@ -237,7 +237,7 @@ export async function dispositionsOf(
  * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with
  * the latest time counts. A row that an offline agent sends late joins the earlier ones.
  */
-export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
+export async function writeDisposition(db: Db, row: Row<'alarm_disposition'>): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   const before = (await dispositionsOf(db, row.tenant, [row.event_id])).get(row.event_id)
   const isLate = before !== undefined && before.disposed_ms > disposed_ms

@@ -2,8 +2,7 @@ import type { DecisionFacts } from '../../../policy/decide.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
-import type { ProtectionDecisionRow } from '../../platform/persistence/tables/protection.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Facts of past decisions, for `simulateProtectionPolicy`. */
 
@@ -12,7 +11,7 @@ export const KEEP_DECISIONS_MS = 30 * 86_400_000
 /** Maximum number of units stored per decision. */
 const UNITS_LIMIT = 50
 
-const insert = prepared((db, p: ProtectionDecisionRow) =>
+const insert = prepared((db, p: Row<'protection_decision'>) =>
   db
     .insertInto('protection_decision')
     .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'at_ms', 'reason', 'facts']))
@@ -22,7 +21,7 @@ const insert = prepared((db, p: ProtectionDecisionRow) =>
 /** Stores the facts of a decision under the id of its event. `reason` is null for a grant. */
 export async function storeDecision(
   db: Db,
-  { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
+  { tenant, store_id }: Pick<Row<'store'>, 'tenant' | 'store_id'>,
   {
     eventId,
     atMs,
@@ -52,10 +51,16 @@ export async function* readDecisions(
   storeId: string,
   sinceMs: number,
   limit: number,
-): AsyncGenerator<ProtectionDecisionRow> {
-  let last: ProtectionDecisionRow | undefined
+): AsyncGenerator<Row<'protection_decision'>> {
+  let last: Row<'protection_decision'> | undefined
   for (let left = limit; left > 0;) {
-    const rows: ProtectionDecisionRow[] = await pageOfDecisions(db, storeId, sinceMs, Math.min(left, AT_A_TIME), last)
+    const rows: Row<'protection_decision'>[] = await pageOfDecisions(
+      db,
+      storeId,
+      sinceMs,
+      Math.min(left, AT_A_TIME),
+      last,
+    )
     yield* rows
     left -= rows.length
     last = rows.at(-1)
@@ -69,8 +74,8 @@ function pageOfDecisions(
   storeId: string,
   sinceMs: number,
   limit: number,
-  after: ProtectionDecisionRow | undefined,
-): Promise<ProtectionDecisionRow[]> {
+  after: Row<'protection_decision'> | undefined,
+): Promise<Row<'protection_decision'>[]> {
   let query = db
     .selectFrom('protection_decision')
     .selectAll()

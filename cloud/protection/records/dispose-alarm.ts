@@ -5,7 +5,7 @@ import { knownCaller, staffOf, rolesFrom } from '../../platform/foundation/calle
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { centsOf, Euros, Id, iso, definedFields, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import type { AlarmDispositionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStoreOf, ownStore, Total } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
 import {
@@ -128,7 +128,7 @@ export const disposeAlarm = operation({
     if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0)
       throw invalid('recoveredValue', 'is not allowed for a phantom: there were no goods')
     if (seen !== undefined) await assertUnchanged(call, tenant, eventId, seen)
-    const disposed: AlarmDispositionRow = {
+    const disposed: Row<'alarm_disposition'> = {
       event_id: eventId,
       tenant,
       store_id: store.store_id,

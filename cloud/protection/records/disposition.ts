@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { eurosOf, iso } from '../../platform/operations/fields.ts'
-import type { AlarmDispositionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Maximum number of earlier dispositions that an alarm keeps. */
 export const EARLIER_LIMIT = 10
@@ -16,7 +16,7 @@ export const Disposition = z.strictObject({
 export type Disposition = z.infer<typeof Disposition>
 
 /** A stored disposition in API form. */
-export function toDisposition(row: AlarmDispositionRow): Disposition {
+export function toDisposition(row: Row<'alarm_disposition'>): Disposition {
   return {
     disposition: row.disposition as AlarmDisposition,
     operatorId: row.operator_id,
@@ -26,6 +26,6 @@ export function toDisposition(row: AlarmDispositionRow): Disposition {
 }
 
 /** Dispositions before the present one, the latest first. */
-export function earlierOf(row: AlarmDispositionRow | undefined): readonly Disposition[] {
+export function earlierOf(row: Row<'alarm_disposition'> | undefined): readonly Disposition[] {
   return row?.earlier ? (JSON.parse(row.earlier) as Disposition[]) : []
 }

@@ -10,7 +10,7 @@ import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './disposition.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Filter of a listing of events. */
 export interface EventFilter {
@@ -41,7 +41,7 @@ export function eventsAfter(
   { below, sinceMs }: EventRange,
   { position, id }: EventPosition,
   limit: number,
-): Promise<ProtectionEventRow[]> {
+): Promise<Row<'protection_event'>[]> {
   return (
     matching(db, filter, sinceMs)
       .where(({ eb, refTuple, tuple }) => eb(refTuple('position', 'event_id'), '>', tuple(position, id)))
@@ -116,7 +116,7 @@ export const fetchProtectionEvents = operation({
 })
 
 /** Events in API form, with the dispositions of alarms. */
-async function present(db: Db, tenant: string, rows: readonly ProtectionEventRow[]) {
+async function present(db: Db, tenant: string, rows: readonly Row<'protection_event'>[]) {
   const eventIds = rows.map(({ event_id }) => event_id)
   const dispositions = await dispositionsOf(db, tenant, eventIds)
   return rows.map((row) => {

@@ -4,7 +4,7 @@ import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success, Timestamp, lines, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField } from '../../platform/operations/paging.ts'
-import type { ProtectionExceptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   ownStoreOf,
   ALL_STORES,
@@ -46,7 +46,7 @@ export async function listExceptions(
   db: Db,
   scope: StoreScope,
   filter: ExceptionFilter,
-): Promise<ScopePage<ProtectionExceptionRow>> {
+): Promise<ScopePage<Row<'protection_exception'>>> {
   let page = matching(db, scope, filter).selectAll()
   if (filter.after !== undefined) page = page.where('exception_id', '<', filter.after)
   const rows = await page
@@ -97,7 +97,7 @@ const Exception = z.strictObject({
   note: z.string().optional(),
 })
 
-function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
+function describe(row: Row<'protection_exception'>): z.infer<typeof Exception> {
   return {
     exceptionId: row.exception_id,
     storeId: row.store_id,
@@ -120,7 +120,7 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
 }
 
 /** Exceptions with the names of devices and staff. */
-async function describeAll({ db, caller }: Call, rows: readonly ProtectionExceptionRow[]) {
+async function describeAll({ db, caller }: Call, rows: readonly Row<'protection_exception'>[]) {
   const { devices, staff } = await shownNames(db, knownCaller(caller).tenant, {
     devices: rows.map((row) => row.device_id),
     staff: rows.map((row) => row.acknowledged_by),

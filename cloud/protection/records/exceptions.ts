@@ -4,7 +4,7 @@ import { newId } from '../../../policy/ids.ts'
 import { changedRows, groupBy, type Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type { ProtectionExceptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { recordEvent, recordEvents, type EventScope } from './record-event.ts'
 
 /**
@@ -184,7 +184,7 @@ export function findException(
   db: Db,
   tenant: string,
   exceptionId: string,
-): Promise<ProtectionExceptionRow | undefined> {
+): Promise<Row<'protection_exception'> | undefined> {
   return db
     .selectFrom('protection_exception')
     .selectAll()
@@ -196,9 +196,9 @@ export function findException(
 /** Marks an exception acknowledged. */
 export async function writeAcknowledged(
   db: Db,
-  row: ProtectionExceptionRow,
+  row: Row<'protection_exception'>,
   acknowledgement: { by: string; atMs: number; note: string | null },
-): Promise<ProtectionExceptionRow> {
+): Promise<Row<'protection_exception'>> {
   const change = {
     acknowledged_ms: acknowledgement.atMs,
     acknowledged_by: acknowledgement.by,

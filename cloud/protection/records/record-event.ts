@@ -8,7 +8,7 @@ import { commitPosition } from '../../platform/persistence/positions.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { enqueueAlarmNotices } from '../../shop/push/alarm-notices.ts'
 import { enqueueSubscribedEvents } from '../../platform/webhooks/queries.ts'
-import type { ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
  * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. All events of a
@@ -24,7 +24,7 @@ export interface EventScope {
 }
 
 /** A row without its position, which the insert computes from the id of the transaction. */
-type NewEventRow = Omit<ProtectionEventRow, 'position'>
+type NewEventRow = Omit<Row<'protection_event'>, 'position'>
 
 const insertEvent = prepared((db, p: NewEventRow) =>
   db

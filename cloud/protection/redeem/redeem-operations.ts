@@ -19,7 +19,7 @@ import { coversRecalled } from '../recalls/recalled-tokens.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { newId } from '../../../policy/ids.ts'
 import { DEVICE_LEDGER, openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { readUnits } from '../../shop/purchases/queries.ts'
 import { readRequestContext, type RequestContext } from '../authorize/request-context.ts'
 import { applyClaim } from '../evidence/apply-claim.ts'
@@ -82,7 +82,11 @@ async function redeem(call: Call, request: RedeemRequest) {
   return describe(call, row, request.redemptionId, eventId)
 }
 
-async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
+async function findNamed(
+  call: Call,
+  request: RedeemRequest,
+  caller: KnownCaller,
+): Promise<Row<'protection_authorization'>> {
   const { authorizationToken, replayProtectedNonce, deviceId } = request
   if (authorizationToken === undefined && replayProtectedNonce === undefined) {
     throw invalid(
@@ -115,7 +119,7 @@ async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller
  * Rejects an item-level authorization if its unit is now bound to another item. Otherwise two items would be released
  * for one unit.
  */
-async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
+async function assertUnitIsStillFor(call: Call, row: Row<'protection_authorization'>): Promise<void> {
   if (row.item_id === null || row.purchase_id === null) return
   const covered = await unitsOfAuthorization(call.db, row.nonce)
   const units = await readUnits(call.db, row.purchase_id)
@@ -132,15 +136,15 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
  * True if a device that works offline reports a release. It has claimed the token in its own memory, so the cloud
  * stores the release in any case. If the release was wrong, the cloud raises an exception.
  */
-function isReport({ ledger }: ProtectionAuthorizationRow, { outcome }: RedeemRequest): boolean {
+function isReport({ ledger }: Row<'protection_authorization'>, { outcome }: RedeemRequest): boolean {
   return ledger === DEVICE_LEDGER && outcome !== undefined
 }
 
 async function claimStep(
   scope: EvidenceScope,
   source: EvidenceSource,
-  row: ProtectionAuthorizationRow,
-  redemptions: readonly RedemptionRow[],
+  row: Row<'protection_authorization'>,
+  redemptions: readonly Row<'redemption'>[],
   request: RedeemRequest,
   nowMs: number,
 ): Promise<void> {
@@ -170,7 +174,7 @@ async function claimStep(
 /** Line, item and technologies of a redemption; null or absent if unknown. */
 async function subjectOf(
   call: Call,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   redemptionId: string,
   { device, store }: Pick<RequestContext, 'device' | 'store'>,
 ) {
@@ -213,7 +217,7 @@ interface Reported {
 
 async function recordOutcome(
   call: Call,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
   { redemptionId }: RedeemRequest,
   { eventId, outcome, occurredMs, device, store }: Reported,
 ): Promise<void> {
@@ -246,7 +250,7 @@ async function recordOutcome(
   )
 }
 
-async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
+async function describe(call: Call, row: Row<'protection_authorization'>, redemptionId: string, eventId: string) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
   // `remaining` counts only the redemptions up to `redemptionId`, so that a repeated call gets the same number.
   const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)

@@ -10,7 +10,7 @@ import { notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchaseOfReceipt } from '../../shop/purchases/queries.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { findAuthorization, redemptionsOf, viewAuthorization } from '../leases/authorizations.ts'
@@ -73,7 +73,7 @@ export const resolveRedemption = operation({
  */
 async function ownSubject(
   call: Call,
-  rows: readonly RedemptionRow[],
+  rows: readonly Row<'redemption'>[],
 ): Promise<{ nonce: string; about: RedemptionSubject }> {
   const caller = knownCaller(call.caller)
   let own: { nonce: string; about: RedemptionSubject } | undefined
@@ -95,7 +95,11 @@ async function ownSubject(
  * True if staff may resolve the outcome. Throws if a different outcome is already known, or if staff resolve the
  * outcome too early.
  */
-function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
+function isOpen(
+  { nowMs }: Call,
+  { outcome: known, resolved_by, at_ms }: Row<'redemption'>,
+  reported: Outcome,
+): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
     if (known !== reported) throw precondition('outcome_known', `the outcome is already known: ${known}`)
     return false
@@ -129,7 +133,7 @@ async function stateOf({ db, nowMs }: Call, nonce: string): Promise<Authorizatio
 
 async function resolve(
   call: Call,
-  rows: readonly RedemptionRow[],
+  rows: readonly Row<'redemption'>[],
   about: RedemptionSubject,
   outcome: 'confirmed' | 'failed',
   operatorId: string,
@@ -181,7 +185,7 @@ async function resolve(
 }
 
 /** Item that the redeemed unit is bound to, if any. */
-async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRow) {
+async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: Row<'redemption'>) {
   if (lineId === null || unitNo === null) return undefined
   return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
 }
@@ -192,7 +196,7 @@ async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRo
 async function denyConfirmed(
   scope: EvidenceScope,
   { storeId, purchaseId }: RedemptionSubject,
-  rows: readonly RedemptionRow[],
+  rows: readonly Row<'redemption'>[],
 ): Promise<void> {
   const { db } = scope
   if (!purchaseId || !(await hasAgents(db, storeId))) return

@@ -1,8 +1,8 @@
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
-import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
+import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey, type UnitRight } from './rights.ts'
 
 /**
  * A right that the receipt home delegated to another agent of the store (ADR leases). That agent may be offline for long.
@@ -56,7 +56,7 @@ const markDelegated = prepared((db, p: UnitKey) =>
     })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet({ was_given: 1 })),
 )
-const setState = prepared((db, p: Pick<DelegatedRightRow, DelegatedRightKey> & { state: string }) =>
+const setState = prepared((db, p: Pick<Row<'delegated_right'>, DelegatedRightKey> & { state: string }) =>
   db
     .updateTable('delegated_right')
     .set({ state: p.state })
@@ -104,7 +104,7 @@ export const findDelegated = preparedRows((db, redemptionId: string, storeId: st
 /** Stores the reported outcome. `failed` is final. */
 export async function storeDelegationReturned(
   db: Db,
-  rights: readonly DelegatedRightRow[],
+  rights: readonly Row<'delegated_right'>[],
   state: 'failed' | 'unknown',
 ): Promise<void> {
   for (const right of rights) await setState(db, { ...right, state })
@@ -113,7 +113,7 @@ export async function storeDelegationReturned(
 /** A right with its stored row. */
 export interface StoredRight {
   key: UnitKey
-  row: UnitRightRow | undefined
+  row: UnitRight | undefined
 }
 
 /**

@@ -5,8 +5,7 @@ import { passOf } from './rights.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
  * Deny list of a store: tokens, receipts and rights that its agents must not honour. Each entry has a sequence number.
@@ -73,13 +72,13 @@ export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
 /** Denies one authorization. */
 export async function denyNonce(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
-  row: ProtectionAuthorizationRow,
+  row: Row<'protection_authorization'>,
 ): Promise<void> {
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 
 /** Denies the receipt of a purchase. Returns the number of the entry; 0 if the purchase has no receipt. */
-export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
+export async function denyReceipt(call: Call, purchase: Row<'purchase'>): Promise<number> {
   if (purchase.cti === null || purchase.receipt_exp === null) return 0
   return deny(call, purchase.store_id, [
     { kind: 'receipt', cti: purchase.cti, until: purchase.receipt_exp + GUARD_SECONDS },
@@ -113,7 +112,7 @@ interface PublishedLease {
 /** Denies receipt rights until `until` (s), because they are used or leased. */
 export async function denyRights(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   rightClass: RightClass,
   units: readonly { lineId: string; unitNo: number }[],
   until: number,

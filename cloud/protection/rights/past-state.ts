@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { StoredRight } from './delegated-rights.ts'
 import { redemptionsOfLines, redemptionsOfUnit } from './redemptions.ts'
 import { rightName, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
@@ -12,7 +11,7 @@ import { rightName, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from 
  */
 
 /** The purchase with its status at that time. */
-export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number): Promise<PurchaseRow> {
+export async function purchaseAsOf(db: Db, purchase: Row<'purchase'>, atMs: number): Promise<Row<'purchase'>> {
   if (purchase.completed_ms === null) return purchase
   if (purchase.completed_ms > atMs) return { ...purchase, status: 'PENDING_PAYMENT' }
   return purchase.status === 'CANCELLED' && !(await wasCancelled(db, purchase, atMs))
@@ -24,7 +23,7 @@ export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number):
  * True if the purchase was cancelled by then. The time of the refund is the time of the cancellation. If there is no
  * refund, the time is unknown, and the result is true.
  */
-async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number): Promise<boolean> {
+async function wasCancelled(db: Db, { purchase_id }: Row<'purchase'>, atMs: number): Promise<boolean> {
   const whole = await db
     .selectFrom('refund')
     .select('created_ms')
@@ -43,7 +42,7 @@ const MOVED_MS = sql<number>`COALESCE(reported_ms, at_ms)`
  * The item with its status, store and unit at that time. If the time is before the registration, the result has the
  * first status of the item.
  */
-export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Promise<ProtectedItemRow> {
+export async function itemAsOf(db: Db, item: Row<'protected_item'>, atMs: number): Promise<Row<'protected_item'>> {
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
   const last = await moves.where(MOVED_MS, '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
   if (last) return { ...item, store_id: last.store_id, item_status: last.to_status, ...(await unitOf(db, item, last)) }
@@ -71,7 +70,7 @@ export async function hasComeBackSince(db: Db, itemId: string, atMs: number): Pr
   return move !== undefined
 }
 
-async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line_id }: ItemMoveRow) {
+async function unitOf(db: Db, { item_id }: Row<'protected_item'>, { purchase_id, line_id }: Row<'item_move'>) {
   const named =
     line_id === null
       ? undefined

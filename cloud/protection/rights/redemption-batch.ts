@@ -2,7 +2,7 @@ import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { RedemptionRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   addRedemption,
   addRedemptions,
@@ -24,6 +24,7 @@ import {
   type Lease,
   type Tries,
   type UnitKey,
+  type UnitRight,
 } from './rights.ts'
 
 const withIds = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('redemption_id', 'in', ids))
@@ -41,10 +42,10 @@ export class RedemptionBatch {
   readonly #ids = new Set<string>()
   readonly #lines = new Set<string>()
   /** Rows of these ids and lines, by key. */
-  readonly #redemptions = new Map<string, RedemptionRow>()
-  readonly #byId = new Map<string, RedemptionRow[]>()
-  readonly #byUnit = new Map<string, RedemptionRow[]>()
-  readonly #rights = new Map<string, UnitRightRow>()
+  readonly #redemptions = new Map<string, Row<'redemption'>>()
+  readonly #byId = new Map<string, Row<'redemption'>[]>()
+  readonly #byUnit = new Map<string, Row<'redemption'>[]>()
+  readonly #rights = new Map<string, UnitRight>()
   /** Keys of the rows that `flush` must write. */
   readonly #added = new Set<string>()
   readonly #changed = new Set<string>()
@@ -83,7 +84,7 @@ export class RedemptionBatch {
   }
 
   /** Redemptions with this id in this tenant, one per step, including unwritten changes. */
-  async ofId(redemptionId: string): Promise<RedemptionRow[]> {
+  async ofId(redemptionId: string): Promise<Row<'redemption'>[]> {
     if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
     // Returns copies, because callers compare the copies with later versions of the rows.
     return (this.#byId.get(redemptionId) ?? [])
@@ -91,11 +92,11 @@ export class RedemptionBatch {
       .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
   }
 
-  async ofUnit(key: UnitKey): Promise<readonly RedemptionRow[]> {
+  async ofUnit(key: UnitKey): Promise<readonly Row<'redemption'>[]> {
     return this.#lines.has(key.lineId) ? (this.#byUnit.get(nameOf(key)) ?? []) : redemptionsOfUnit(this.#db, key)
   }
 
-  async right(key: UnitKey): Promise<UnitRightRow | undefined> {
+  async right(key: UnitKey): Promise<UnitRight | undefined> {
     return this.#lines.has(key.lineId) ? this.#rights.get(nameOf(key)) : findRight(this.#db, key)
   }
 
@@ -115,7 +116,7 @@ export class RedemptionBatch {
     return true
   }
 
-  async setOutcome(row: RedemptionRow, outcome: Outcome): Promise<void> {
+  async setOutcome(row: Row<'redemption'>, outcome: Outcome): Promise<void> {
     const known = this.#redemptions.get(redemptionName(row))
     if (known) known.outcome = outcome
     if (!this.#added.has(redemptionName(row))) await updateOutcome(this.#db, row, outcome)
@@ -153,7 +154,7 @@ export class RedemptionBatch {
     this.#changed.add(nameOf(key))
   }
 
-  #cache(read: RedemptionRow): void {
+  #cache(read: Row<'redemption'>): void {
     const name = redemptionName(read)
     if (this.#redemptions.has(name)) return
     this.#redemptions.set(name, read)
@@ -162,7 +163,7 @@ export class RedemptionBatch {
   }
 
   /** Stores a right in the cache. Returns false if `prepare` has not read the purchase line of the right. */
-  #cacheRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
+  #cacheRight(key: UnitKey, right: Partial<UnitRight> & { state: string; failures: number }): boolean {
     if (!this.#lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
     const known = this.#rights.get(nameOf(key))
@@ -186,7 +187,7 @@ function redemptionName({
   nonce,
   step,
   redemption_id,
-}: Pick<RedemptionRow, 'nonce' | 'step' | 'redemption_id'>): string {
+}: Pick<Row<'redemption'>, 'nonce' | 'step' | 'redemption_id'>): string {
   // Agents choose ids and nonces, so the key must be unambiguous.
   return `${step}/${nonce.length}/${nonce}/${redemption_id}`
 }
@@ -203,7 +204,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-function addTo(lists: Map<string, RedemptionRow[]>, name: string, row: RedemptionRow): void {
+function addTo(lists: Map<string, Row<'redemption'>[]>, name: string, row: Row<'redemption'>): void {
   const list = lists.get(name)
   if (list) list.push(row)
   else lists.set(name, [row])

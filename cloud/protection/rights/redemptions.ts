@@ -4,12 +4,12 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { UnitKey } from './rights.ts'
 
 /** Rows of redemptions. Each row names its unit, and rows are never deleted. */
 
-export type NewRedemption = Omit<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>
+export type NewRedemption = Omit<Row<'redemption'>, 'outcome' | 'resolved_by' | 'reported'>
 
 const insert = prepared((db, p: NewRedemption) =>
   db
@@ -82,7 +82,7 @@ export async function addRedemption(db: Db, redemption: NewRedemption): Promise<
 }
 
 /** Adds redemptions that must not exist yet. */
-export const addRedemptions = preparedInsert((db, rows: readonly RedemptionRow[]) =>
+export const addRedemptions = preparedInsert((db, rows: readonly Row<'redemption'>[]) =>
   db.insertInto('redemption').values(rows),
 )
 
@@ -109,7 +109,7 @@ const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionI
 /** Stores the outcome that an agent or device reported. */
 export async function updateOutcome(
   db: Db,
-  { nonce, step, redemption_id: redemptionId }: RedemptionRow,
+  { nonce, step, redemption_id: redemptionId }: Row<'redemption'>,
   outcome: Outcome,
 ): Promise<void> {
   await writeOutcome(db, { nonce, step, redemptionId, outcome })
@@ -121,8 +121,8 @@ export async function updateOutcome(
  */
 export async function updateRedemption(
   db: Db,
-  { nonce, step, redemption_id }: RedemptionRow,
-  change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>,
+  { nonce, step, redemption_id }: Row<'redemption'>,
+  change: Partial<Pick<Row<'redemption'>, 'outcome' | 'resolved_by' | 'reported'>>,
 ): Promise<void> {
   await db
     .updateTable('redemption')

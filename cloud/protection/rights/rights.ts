@@ -2,7 +2,10 @@ import { RIGHT_CLASSES, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
+
+/** A right as decisions read it. `denied`, which they do not, says that the deny list names it (deny-used-rights.ts). */
+export type UnitRight = Omit<Row<'unit_right'>, 'denied'>
 
 /**
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one more failure)
@@ -34,7 +37,7 @@ export function passOf(purchaseId: string): UnitKey & { rightClass: 'exit' } {
 }
 
 /** True if this is the receipt's own right, and not that of a unit. */
-export function isPass({ line_id, purchase_id }: Pick<UnitRightRow, 'line_id' | 'purchase_id'>): boolean {
+export function isPass({ line_id, purchase_id }: Pick<UnitRight, 'line_id' | 'purchase_id'>): boolean {
   return line_id === purchase_id
 }
 
@@ -47,7 +50,7 @@ export const LEASE_GUARD_MS = 60_000
 const ofWholePurchase = prepared((db, p: { purchaseId: string }) =>
   db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId),
 )
-const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>) => {
+const upsert = prepared((db, p: Omit<UnitRight, 'returned_by' | 'was_given'>) => {
   const changed = fieldsOf(p, [
     'purchase_id',
     'state',
@@ -84,11 +87,11 @@ const WRITTEN = [
   'redemption_id',
   'outcome',
   'failures',
-] as const satisfies readonly (keyof UnitRightRow)[]
+] as const satisfies readonly (keyof UnitRight)[]
 
 /** Inserts rows of rights; of rights that exist, only these columns change. */
-const upsertOf = (columns: readonly (keyof UnitRightRow)[]) =>
-  preparedInsert((db, rows: readonly UnitRightRow[]) =>
+const upsertOf = (columns: readonly (keyof UnitRight)[]) =>
+  preparedInsert((db, rows: readonly UnitRight[]) =>
     db
       .insertInto('unit_right')
       .values(rows)
@@ -112,7 +115,7 @@ const rightsOfUnit = prepared((db, p: UnitKey) =>
 )
 
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
-export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
+export async function writeRights(db: Db, rows: readonly UnitRight[]): Promise<void> {
   await upsertAll(
     db,
     rows.map((row) => fieldsOf(row, COLUMNS)),
@@ -126,7 +129,7 @@ const COLUMNS = [
 ]
 
 /** Right of a unit; undefined before its first lease or use. */
-export async function findRight(db: Db, key: UnitKey): Promise<UnitRightRow | undefined> {
+export async function findRight(db: Db, key: UnitKey): Promise<UnitRight | undefined> {
   return (await rightsOfUnit(db, key))[0]
 }
 
@@ -141,7 +144,7 @@ export function rightName({ lineId, unitNo, rightClass }: Omit<UnitKey, 'purchas
 }
 
 /** Rights of all classes of a purchase's units, by `rightName`. */
-export async function allRightsOf(db: Db, purchaseId: string): Promise<Map<string, UnitRightRow>> {
+export async function allRightsOf(db: Db, purchaseId: string): Promise<Map<string, UnitRight>> {
   const rows = await ofWholePurchase(db, { purchaseId })
   return new Map(
     rows.map((row) => [
@@ -159,10 +162,10 @@ export async function rightsOfUnits(
   db: Db,
   purchaseId: string,
   units: readonly Pick<UnitKey, 'lineId' | 'unitNo'>[],
-): Promise<Map<string, UnitRightRow>> {
+): Promise<Map<string, UnitRight>> {
   const keys = RIGHT_CLASSES.flatMap((rightClass) => units.map((unit) => ({ ...unit, rightClass, purchaseId })))
   if (keys.length > LOOK_UPS) return allRightsOf(db, purchaseId)
-  const found = new Map<string, UnitRightRow>()
+  const found = new Map<string, UnitRight>()
   for (const key of keys) {
     const row = await findRight(db, key)
     if (row) found.set(rightName(key), row)
@@ -178,7 +181,7 @@ const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: n
 async function write(
   db: Db,
   key: UnitKey,
-  row: Partial<UnitRightRow> & { state: string; failures: number },
+  row: Partial<UnitRight> & { state: string; failures: number },
 ): Promise<void> {
   await upsert(db, {
     line_id: key.lineId,
@@ -196,7 +199,7 @@ async function write(
  */
 export async function storeReturned(
   db: Db,
-  rights: readonly { key: UnitKey; row: UnitRightRow | undefined }[],
+  rights: readonly { key: UnitKey; row: UnitRight | undefined }[],
   by: string,
   nowMs: number,
 ): Promise<void> {
@@ -214,9 +217,9 @@ export async function storeReturned(
 /** A complete row: `change` on top of the key. */
 function rowOf(
   { lineId, unitNo, rightClass, purchaseId }: UnitKey,
-  known: UnitRightRow | undefined,
-  change: Partial<UnitRightRow> & { state: string; failures: number },
-): UnitRightRow {
+  known: UnitRight | undefined,
+  change: Partial<UnitRight> & { state: string; failures: number },
+): UnitRight {
   const { state, nonce = null, device_id = null, until_ms = null, redemption_id = null, outcome = null } = change
   return {
     line_id: lineId,
@@ -313,7 +316,7 @@ export type RightView =
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
 /** Current state of a right. A right is free again after its lease has expired, and after a failed or unknown use. */
-export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
+export function viewRight(row: UnitRight | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
   if (row.state === 'used' && !isUnknown) return { state: 'used' }
@@ -329,6 +332,6 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
 }
 
 /** Number of failed attempts, and whether the last outcome is unknown. */
-export function triesOf(row: UnitRightRow | undefined): Tries {
+export function triesOf(row: UnitRight | undefined): Tries {
   return { failures: row?.failures ?? 0, isUnknown: row?.outcome === 'unknown' }
 }

@@ -3,7 +3,7 @@ import type { RightClass, Outcome } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { mergeRedemptions, type UnitRedemption } from '../../../policy/authorization-state.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
@@ -11,7 +11,7 @@ import type { RedemptionBatch } from './redemption-batch.ts'
 /** Unit of a redemption; undefined if it used no right. */
 export async function unitOf(
   redemptions: Pick<RedemptionBatch, 'right'>,
-  { line_id, unit_no, right_class }: RedemptionRow,
+  { line_id, unit_no, right_class }: Row<'redemption'>,
 ): Promise<UnitKey | undefined> {
   if (line_id === null || unit_no === null || right_class === null) return undefined
   const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
@@ -67,7 +67,7 @@ export async function settleRight(
   return { isDouble, isUsed }
 }
 
-function useOf(row: RedemptionRow): UnitRedemption {
+function useOf(row: Row<'redemption'>): UnitRedemption {
   return {
     redemptionId: row.redemption_id,
     nonce: row.nonce,

@@ -2,8 +2,7 @@ import { resolveWorkflow, type DeviceCapabilities, type DeviceFacts } from '../.
 import type { DeviceType, ProtectionTechnology, WorkflowType } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Device of the tenant, even if decommissioned. */
 export const findDevice = preparedRow((db, tenant: string, deviceId: string) =>
@@ -43,7 +42,7 @@ const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
 /**
  * Devices for the store's signed policy, oldest first. Leaves out old decommissioned devices to keep the policy small.
  */
-export async function publishedDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
+export async function publishedDevices(db: Db, storeId: string): Promise<Row<'device'>[]> {
   const devices = [
     ...(await inService(db, { storeId })),
     ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_LIMIT })),
@@ -52,7 +51,10 @@ export async function publishedDevices(db: Db, storeId: string): Promise<DeviceR
 }
 
 /** Workflow of a device: its own, or the default of its store or type. */
-export function deviceWorkflow(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'> | undefined): WorkflowType {
+export function deviceWorkflow(
+  row: Row<'device'>,
+  store: Pick<Row<'store'>, 'workflow_type'> | undefined,
+): WorkflowType {
   return resolveWorkflow(
     row.device_type as DeviceType,
     row.workflow_type as WorkflowType | null,
@@ -61,7 +63,7 @@ export function deviceWorkflow(row: DeviceRow, store: Pick<StoreRow, 'workflow_t
 }
 
 /** Facts about a device for decisions. */
-export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'>): DeviceFacts {
+export function deviceFacts(row: Row<'device'>, store: Pick<Row<'store'>, 'workflow_type'>): DeviceFacts {
   return {
     deviceId: row.device_id,
     storeId: row.store_id,

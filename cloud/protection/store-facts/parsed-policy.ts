@@ -1,5 +1,5 @@
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
 
@@ -22,7 +22,7 @@ const CHARACTERS_LIMIT = 8 * 1024 * 1024
 let characters = 0
 
 /** Policy of a store. Fields that an older release did not store get their defaults. */
-export function policyOf(store: Pick<StoreRow, 'store_id' | 'policy'>): ProtectionPolicy {
+export function policyOf(store: Pick<Row<'store'>, 'store_id' | 'policy'>): ProtectionPolicy {
   const known = parsed.get(store.store_id)
   if (known?.text === store.policy) return known.policy
   const policy = ProtectionPolicy.parse(JSON.parse(store.policy))

@@ -13,7 +13,7 @@ import type { Services } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
 import { isMoveOpen } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-facts/device-queries.ts'
@@ -57,7 +57,7 @@ const moveOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId),
 )
 /** Claims of the store's current policy with their content hash. */
-export async function policyDocumentOf(db: Db, store: StoreRow, { authority }: Services): Promise<PolicyDocument> {
+export async function policyDocumentOf(db: Db, store: Row<'store'>, { authority }: Services): Promise<PolicyDocument> {
   const claims = await policyClaims(db, store, {
     iat: Math.floor(authority.clock.nowMs() / 1_000),
     epoch: authority.documentEpoch,
@@ -71,7 +71,7 @@ export async function policyDocumentOf(db: Db, store: StoreRow, { authority }: S
  */
 export async function policyClaims(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   { iat, epoch }: { iat: number; epoch: number },
 ): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
@@ -125,7 +125,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
   }))
 }
 
-async function recalledGtinsOf(db: Db, store: StoreRow): Promise<Pick<PolicyClaims, 'recalledGtins'>> {
+async function recalledGtinsOf(db: Db, store: Row<'store'>): Promise<Pick<PolicyClaims, 'recalledGtins'>> {
   const gtins = (await activeRecalls(db, store.tenant)).flatMap((recall) =>
     stopsWholeProduct(recall) && isInStore(recall, store.store_id) ? (toGtin14(recall.ean) ?? []) : [],
   )

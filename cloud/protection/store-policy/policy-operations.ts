@@ -4,7 +4,7 @@ import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { deviceFacts } from '../store-facts/device-queries.ts'
@@ -135,7 +135,7 @@ const PolicyAnswer = z.strictObject({
     ),
 })
 
-async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<typeof PolicyAnswer>> {
+async function describePolicy({ db }: Call, store: Row<'store'>): Promise<z.infer<typeof PolicyAnswer>> {
   const policy = policyOf(store)
   const rows = await db
     .selectFrom('device')

@@ -6,7 +6,7 @@ import { DENY_REASONS, ITEM_FACT_NAMES, PROTECTION_ACTIONS, type DenyReason } fr
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { Id, iso, definedFields, Success, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import type { ProtectionDecisionRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
@@ -98,7 +98,7 @@ async function simulate({ db }: Call, storeId: string, sinceMs: number, policy: 
   return { decisions, changedTotal, changed }
 }
 
-function changesOf(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
+function changesOf(row: Row<'protection_decision'>, policy: ProtectionPolicy) {
   const [first, ...others] = JSON.parse(row.facts) as DecisionFacts[]
   if (!first) return []
   const before = { authorized: row.reason === null, ...definedFields({ reason: row.reason as DenyReason | null }) }

@@ -1,7 +1,6 @@
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PurchaseRow, ShoppingSessionRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { extendReservations } from '../../shop/stock/queries.ts'
 import { cancelUnpaidPurchase } from './cancel-purchase.ts'
@@ -27,14 +26,14 @@ const IS_DUE = sql<boolean>`spot_check_due = 1`
 
 /** Shopper at a checkout. */
 interface Shopper {
-  session: ShoppingSessionRow
+  session: Row<'shopping_session'>
   userId: string | null
 }
 
 /** True if the basket is selected at random, or if an earlier spot check is still due. */
 export async function needsSpotCheck(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   shopper: Shopper,
   { random, nowMs }: { random: Randomness; nowMs: number },
 ): Promise<boolean> {
@@ -64,7 +63,7 @@ async function isDueFor(db: Db, { session, userId }: Shopper, nowMs: number): Pr
 /** Ends the due spot checks of this shopper after staff approved a basket. */
 async function clearSpotCheck(
   db: Db,
-  { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow,
+  { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: Row<'purchase'>,
 ): Promise<void> {
   const others = userId === null ? [] : await dueOf(db, tenant, storeId, userId).execute()
   const sessionIds = [sessionId, ...others.map((session) => session.session_id)]
@@ -93,17 +92,17 @@ const STOCK_MS = PAYMENT_MS + 5 * 60_000
 const STOCK_AWAITING_MS = 4 * 3_600_000
 
 /** End of the stock reservation of a new purchase, ms since 1970. */
-export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowMs: number): number {
+export function stockReservedUntil({ approval }: Pick<Row<'purchase'>, 'approval'>, nowMs: number): number {
   return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
 }
 
-type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
+type ApprovalReason = NonNullable<Row<'purchase'>['approval_reason']>
 
 /** Reason why staff must approve the basket: age check or spot check. Null if no approval is necessary. */
 export async function approvalNeeded(
   { db, nowMs, services }: Call,
   lines: readonly { requiresHumanVerification: boolean }[],
-  store: StoreRow,
+  store: Row<'store'>,
   shopper: Shopper,
 ): Promise<ApprovalReason | null> {
   if (lines.some((line) => line.requiresHumanVerification)) return 'age'
@@ -115,7 +114,7 @@ export function firstState(
   reason: ApprovalReason | null,
   isLive: boolean,
   nowMs: number,
-): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
+): Pick<Row<'purchase'>, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
   if (reason === null)
     return {
       status: isLive ? 'CREATED' : 'PENDING_PAYMENT',
@@ -129,10 +128,10 @@ export function firstState(
 /** Records the decision of staff. If staff approve, the payment may start; otherwise the purchase is cancelled. */
 export async function settleApproval(
   call: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   operatorId: string,
   isApproved: boolean,
-): Promise<PurchaseRow> {
+): Promise<Row<'purchase'>> {
   await assertOperator(call, operatorId, purchase.store_id)
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
     throw precondition('not_awaiting_approval', `a purchase with status ${purchase.status} is not awaiting approval`)

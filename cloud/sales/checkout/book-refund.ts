@@ -9,8 +9,7 @@ import {
 } from '../../shop/analytics/count-purchases.ts'
 import { adjustEarnings, ADJUSTMENT_EVENTS } from '../../shop/loyalty/ledger.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   paidByLine,
   amountsOfPieces,
@@ -25,7 +24,6 @@ import { countsAgainstTotal, unrefundedCent } from '../../shop/purchases/refunds
 import { definedFields } from '../../platform/operations/fields.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
 import { recallsByEan } from '../../protection/items/recalls.ts'
 import { hasRecalledUnit } from '../../protection/recalls/publish-recalls.ts'
@@ -35,9 +33,9 @@ import { hasRecalledUnit } from '../../protection/recalls/publish-recalls.ts'
  * checkout: the price of the line then is not theirs.
  */
 export function whyUnsaleable(
-  item: ProtectedItemRow,
-  purchase: Pick<PurchaseRow, 'store_id' | 'till'>,
-  line: Pick<PurchaseLineRow, 'product_id'> | undefined,
+  item: Row<'protected_item'>,
+  purchase: Pick<Row<'purchase'>, 'store_id' | 'till'>,
+  line: Pick<Row<'purchase_line'>, 'product_id'> | undefined,
 ): string | undefined {
   if (item.store_id !== purchase.store_id) return 'in another store'
   if (item.item_status !== 'sellable') return item.item_status
@@ -47,7 +45,7 @@ export function whyUnsaleable(
 }
 
 /** True if another purchase has meanwhile sold an item of this unpaid purchase, or the item is no longer for sale. */
-export async function hasSoldItem(db: Db, purchase: PurchaseRow): Promise<boolean> {
+export async function hasSoldItem(db: Db, purchase: Row<'purchase'>): Promise<boolean> {
   const units = (await readUnits(db, purchase.purchase_id)).filter(({ item_id: itemId }) => itemId !== null)
   if (units.length === 0) return false
   const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
@@ -65,7 +63,7 @@ export async function hasSoldItem(db: Db, purchase: PurchaseRow): Promise<boolea
  * Throws 409 if goods of this purchase were sold or recalled meanwhile, so that no shopper starts to pay for them. A
  * payment that has started takes effect (complete-purchase.ts). An unpaid basket blocks no item (ADR sales).
  */
-export async function assertForSale(db: Db, purchase: PurchaseRow): Promise<void> {
+export async function assertForSale(db: Db, purchase: Row<'purchase'>): Promise<void> {
   if (await hasSoldItem(db, purchase))
     throw precondition(
       'item_already_paid',
@@ -82,7 +80,7 @@ export async function assertForSale(db: Db, purchase: PurchaseRow): Promise<void
 export const REFUND_EVENTS = ['payment.refunded', ...ADJUSTMENT_EVENTS] as const
 
 /** Emits `payment.refunded`. */
-export function emitRefunded(call: Call, refund: RefundRow, provider: string | undefined): void {
+export function emitRefunded(call: Call, refund: Row<'refund'>, provider: string | undefined): void {
   call.emit({
     type: 'payment.refunded',
     storeId: refund.store_id,
@@ -102,7 +100,7 @@ export function emitRefunded(call: Call, refund: RefundRow, provider: string | u
  * Updates the reports and the customer's loyalty points after a refund completed. Ignores refunds of late payments,
  * because such payments never belonged to the purchase.
  */
-export async function bookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
+export async function bookRefund(call: Call, purchase: Row<'purchase'>, refund: Row<'refund'>): Promise<void> {
   if (refund.kind === 'late' || refund.counted !== null) return
   const counted = await figuresOf(call, purchase, refund)
   await updateRefund(call.db, refund, { counted: JSON.stringify(counted) })
@@ -111,14 +109,14 @@ export async function bookRefund(call: Call, purchase: PurchaseRow, refund: Refu
 }
 
 /** Reverses `bookRefund` for a refund that failed after it was completed. */
-export async function unbookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
+export async function unbookRefund(call: Call, purchase: Row<'purchase'>, refund: Row<'refund'>): Promise<void> {
   if (refund.counted === null) return
   await updateRefund(call.db, refund, { counted: null })
   await countRefund(call, purchase, JSON.parse(refund.counted) as CountedRefund, -1)
   await adjustPoints(call, purchase)
 }
 
-async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow): Promise<CountedRefund> {
+async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'refund'>): Promise<CountedRefund> {
   const lines = await readLines(db, purchase.purchase_id)
   const refunds = await refundsOf(db, purchase.purchase_id)
   const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
@@ -141,9 +139,9 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
  * refunds subtract their pieces when they complete.
  */
 function restOf(
-  lines: readonly PurchaseLineRow[],
+  lines: readonly Row<'purchase_line'>[],
   gone: ReadonlyMap<string, Pieces>,
-  refunds: readonly RefundRow[],
+  refunds: readonly Row<'refund'>[],
 ): Pieces[] {
   const underWay = sumPieces(
     refunds.filter((row) => row.kind === 'part' && row.counted === null && countsAgainstTotal(row)).flatMap(piecesOf),
@@ -154,7 +152,7 @@ function restOf(
   })
 }
 
-async function adjustPoints(call: Call, purchase: PurchaseRow): Promise<void> {
+async function adjustPoints(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
   await adjustEarnings(call, {
     tenant,

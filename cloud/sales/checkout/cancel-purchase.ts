@@ -2,8 +2,7 @@ import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { retryMissingRefund, createWholeRefund, insertRefund, refundableCent } from '../../shop/purchases/refunds.ts'
 import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
@@ -24,7 +23,7 @@ import { emitRefunded, bookRefund } from './book-refund.ts'
  * refund. Inserts a
  * completed refund, possibly of 0 cents, so that the reports subtract the purchase.
  */
-export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function finishCancellation(call: Call, purchase: Row<'purchase'>): Promise<Row<'purchase'>> {
   const amountCent =
     isTest(purchase.tenant) || purchase.till !== null
       ? Math.max(0, refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id)))
@@ -46,9 +45,9 @@ export async function finishCancellation(call: Call, purchase: PurchaseRow): Pro
 /** Cancels an unpaid purchase and releases its stock. */
 export async function cancelUnpaidPurchase(
   db: Db,
-  purchase: PurchaseRow,
-  change: Partial<PurchaseRow>,
-): Promise<PurchaseRow> {
+  purchase: Row<'purchase'>,
+  change: Partial<Row<'purchase'>>,
+): Promise<Row<'purchase'>> {
   await releaseStock(db, purchase.purchase_id)
   await renumberItemsOf(db, purchase)
   return updatePurchase(db, purchase, { ...change, status: 'CANCELLED' })
@@ -61,9 +60,9 @@ export async function cancelUnpaidPurchase(
  */
 export async function cancelPurchase(
   call: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   reason: string | undefined,
-): Promise<PurchaseRow> {
+): Promise<Row<'purchase'>> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
   if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
     return cancelUnpaidPurchase(call.db, purchase, change)
@@ -86,7 +85,7 @@ export async function cancelPurchase(
 }
 
 /** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
-export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
+export async function revokePurchaseRights(call: Call, purchase: Row<'purchase'>): Promise<number> {
   await revokeTokens(call, { kind: 'purchase', purchaseId: purchase.purchase_id }, 'the purchase was cancelled')
   const denySeq = await denyReceipt(call, purchase)
   await cancelItems(call, purchase)
@@ -95,7 +94,7 @@ export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): P
 }
 
 /** Undoes a cancellation whose refund failed. Items become paid again unless staff have moved them meanwhile. */
-export async function restorePurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function restorePurchase(call: Call, purchase: Row<'purchase'>): Promise<Row<'purchase'>> {
   const { db, nowMs } = call
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) => unit.taken_back !== null)
   const items = await readItems(
@@ -122,13 +121,13 @@ const GUARD_SECONDS = 60
  * Moves items that were not released to the status `cancelled`; staff make these items sellable again. Puts released
  * items on hold.
  */
-async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
+async function cancelItems(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
   const units = await readUnits(db, purchase.purchase_id)
   const rights = await allRightsOf(db, purchase.purchase_id)
   const items = await readItems(db, boundItemsOf(units))
-  const cancelled: { unit: PurchaseUnitRow; item: ProtectedItemRow; status: string }[] = []
+  const cancelled: { unit: Row<'purchase_unit'>; item: Row<'protected_item'>; status: string }[] = []
   for (const unit of units) {
     const isReleased = RIGHT_CLASSES.some((rightClass) => {
       const row = rights.get(rightName({ lineId: unit.line_id, unitNo: unit.unit_no, rightClass }))
@@ -164,7 +163,7 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
  * True if a device may still use a token. If the store has agents, always true, because the agents must acknowledge the
  * denial first.
  */
-export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
+export async function hasOpenAuthorizations(call: Call, purchase: Row<'purchase'>): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
   const token = await call.db
     .selectFrom('protection_authorization')

@@ -6,9 +6,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { retryEvidenceOfReceipt } from '../../protection/receipt-home/receipt-rights.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItems, updateStatuses, type StatusChange } from '../../protection/items/item-queries.ts'
@@ -36,7 +34,7 @@ import { whyUnsaleable } from './book-refund.ts'
 /** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
-const bindUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+const bindUnits = preparedInsert((db, rows: readonly Row<'purchase_unit'>[]) =>
   db
     .insertInto('purchase_unit')
     .values(rows)
@@ -55,10 +53,10 @@ const bindUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
  */
 export async function completePurchase(
   call: Call,
-  purchase: PurchaseRow,
-  store: StoreRow,
+  purchase: Row<'purchase'>,
+  store: Row<'store'>,
   soldMs: number = call.nowMs,
-): Promise<PurchaseRow> {
+): Promise<Row<'purchase'>> {
   const { db, nowMs, services } = call
   const allLines = await readLines(db, purchase.purchase_id)
   const lines = new Map(allLines.map((line) => [line.line_id, line]))
@@ -142,7 +140,7 @@ async function withFacts(db: Db, units: readonly Omit<ReceiptUnit, 'facts'>[]): 
  * Subtracts the reserved stock. If the reservation lapsed and other baskets reserved the pieces meanwhile, raises an
  * exception, because the payment cannot be undone.
  */
-async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
+async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Row<'purchase'>): Promise<void> {
   const oversold = await consumeStock(db, purchase.purchase_id)
   if (oversold.length === 0) return
   await raiseException(
@@ -163,14 +161,14 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
  */
 async function bindItems(
   call: Call,
-  purchase: PurchaseRow,
-  named: readonly { unit: PurchaseUnitRow; line: PurchaseLineRow; item: ProtectedItemRow | undefined }[],
+  purchase: Row<'purchase'>,
+  named: readonly { unit: Row<'purchase_unit'>; line: Row<'purchase_line'>; item: Row<'protected_item'> | undefined }[],
   soldMs: number,
-): Promise<ReadonlyMap<PurchaseUnitRow, ProtectedItemRow>> {
+): Promise<ReadonlyMap<Row<'purchase_unit'>, Row<'protected_item'>>> {
   const { purchase_id } = purchase
   const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }
-  const unitOf = new Map<string, PurchaseUnitRow>()
-  const changes: { item: ProtectedItemRow; change: StatusChange }[] = []
+  const unitOf = new Map<string, Row<'purchase_unit'>>()
+  const changes: { item: Row<'protected_item'>; change: StatusChange }[] = []
   for (const { unit, line, item } of named) {
     if (!item) continue
     const why = unitOf.has(item.item_id) ? 'paid' : whyUnsaleable(item, purchase, line)

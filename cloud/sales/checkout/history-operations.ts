@@ -20,7 +20,7 @@ import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -178,10 +178,10 @@ async function itemsOfTag(db: Db, tenant: string, tag: string): Promise<string[]
   return found.size > 0 ? [...found] : ['-']
 }
 
-async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise<WholePurchase[]> {
+async function withLines(call: Call, purchases: readonly Row<'purchase'>[]): Promise<WholePurchase[]> {
   if (purchases.length === 0) return []
   const ids = purchases.map((purchase) => purchase.purchase_id)
-  const lines = new Map<string, PurchaseLineRow[]>(ids.map((id) => [id, []]))
+  const lines = new Map<string, Row<'purchase_line'>[]>(ids.map((id) => [id, []]))
   const rows = await call.db
     .selectFrom('purchase_line')
     .selectAll()

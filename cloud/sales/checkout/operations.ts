@@ -24,7 +24,7 @@ import { startPurchase } from './start-checkout.ts'
 import { newId } from '../../../policy/ids.ts'
 import { countSession } from '../../shop/analytics/count-purchases.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type { ShoppingSessionRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPng } from '../../platform/foundation/qr-code.ts'
 
 const CODE_TYPES = ['checkin', 'payment', 'profile'] as const
@@ -62,13 +62,13 @@ export const generateCodes = operation({
   },
 })
 
-const insertSession = preparedInsert((db, rows: readonly ShoppingSessionRow[]) =>
+const insertSession = preparedInsert((db, rows: readonly Row<'shopping_session'>[]) =>
   db.insertInto('shopping_session').values(rows),
 )
 
 /** Creates a shopping session in a store. */
-async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<ShoppingSessionRow> {
-  const session: ShoppingSessionRow = {
+async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<Row<'shopping_session'>> {
+  const session: Row<'shopping_session'> = {
     session_id: newId('ses', call.services.platform),
     tenant: knownCaller(call.caller).tenant,
     store_id: storeId,

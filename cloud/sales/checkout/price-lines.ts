@@ -14,8 +14,7 @@ import { UNIT_FIELDS, unitDataOf, type UnitData } from '../../shop/catalogue/ren
 import { invalid, precondition, type ErrorDetail, Failure } from '../../platform/foundation/failure.ts'
 import { offerPrices } from '../../shop/offers/offer-products.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { depositOf, type Deposit } from '../../shop/purchases/line-value.ts'
@@ -52,7 +51,7 @@ export interface PricedLine {
   deposit?: Deposit | undefined
   /** Set if a scale priced the goods. */
   weighed?: WeighedLine | undefined
-  items: ProtectedItemRow[]
+  items: Row<'protected_item'>[]
   /** What the line states or its items share. */
   unit: UnitData
 }
@@ -105,20 +104,20 @@ function assertPriceFields(line: CheckoutLine, path: string): void {
 }
 
 /** Returns the path of an item in the request. */
-type WhereOf = (item: ProtectedItemRow) => string
+type WhereOf = (item: Row<'protected_item'>) => string
 
 /** Products and items of all lines. */
 interface Known {
   /** False for a shopper's app: goods of the catalogue keep their names, which staff compare with the goods. */
   mayRename: boolean
   scanned: (barcode: string) => Promise<Scanned | undefined>
-  item: (identifiers: ItemIdentifiers) => ProtectedItemRow | undefined
+  item: (identifiers: ItemIdentifiers) => Row<'protected_item'> | undefined
 }
 
 /** Prices all lines. Throws 409 with all price differences, so that an app can show them. */
 export async function priceLines(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   lines: readonly CheckoutLine[],
   nowMs: number,
   mayRename = true,
@@ -185,7 +184,7 @@ function tooManyItems(path: string, count: number, quantity: number): Failure {
 }
 
 /** Applies the active offers. Keeps a catalogue price that is below the offer price. */
-async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs: number): Promise<void> {
+async function applyOffers(db: Db, store: Row<'store'>, priced: PricedLine[], nowMs: number): Promise<void> {
   if (isTest(store.tenant)) return // the sandbox does not store offers
   const eans = new Set(priced.flatMap((line) => (line.priceOrigin === 'catalogue' ? (line.ean ?? []) : [])))
   const prices = await offerPrices(db, store.store_id, [...eans], nowMs)
@@ -206,17 +205,17 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
  */
 function namedItems(
   known: Known,
-  store: StoreRow,
+  store: Row<'store'>,
   line: CheckoutLine,
   path: string,
   named: Map<string, string>,
-): ProtectedItemRow[] {
+): Row<'protected_item'>[] {
   const names = [
     ...(line.epcs ?? []).map((epc, i) => ({ path: `${path}.epcs[${i}]`, input: { epc } })),
     ...(line.tagUids ?? []).map((tagUid, i) => ({ path: `${path}.tagUids[${i}]`, input: { tagUid } })),
     ...(line.tagIds ?? []).map((tagId, i) => ({ path: `${path}.tagIds[${i}]`, input: { tagId } })),
   ] satisfies { path: string; input: ItemIdentifierInput }[]
-  const items = new Map<string, ProtectedItemRow>()
+  const items = new Map<string, Row<'protected_item'>>()
   for (const { path: where, input } of names) {
     const normal = normaliseIdentifiers(input)
     if (!normal.ok) throw invalid(where, normal.message)
@@ -243,9 +242,9 @@ function namedItems(
 async function priceLine(
   db: Db,
   known: Known,
-  store: StoreRow,
+  store: Row<'store'>,
   line: CheckoutLine,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   path: string,
   whereOf: WhereOf,
 ): Promise<Omit<PricedLine, 'unit'>> {
@@ -305,7 +304,7 @@ async function priceLine(
 async function productOfLine(
   db: Db,
   known: Known,
-  store: StoreRow,
+  store: Row<'store'>,
   line: CheckoutLine,
   path: string,
 ): Promise<Scanned | undefined> {
@@ -330,8 +329,8 @@ async function productOfLine(
  */
 async function productOfItems(
   db: Db,
-  store: StoreRow,
-  items: readonly ProtectedItemRow[],
+  store: Row<'store'>,
+  items: readonly Row<'protected_item'>[],
   whereOf: WhereOf,
 ): Promise<PricedProduct | undefined> {
   const productId = items.find((item) => item.product_id !== null)?.product_id
@@ -349,7 +348,7 @@ async function productOfItems(
  * Throws 409 if the SGTIN or the registration of an item names another product, or if neither names a product. Without
  * this check, the payment of a cheap line could release any item.
  */
-function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
+function assertAreOf(product: PricedProduct, items: readonly Row<'protected_item'>[], whereOf: WhereOf): void {
   const wrong = items.flatMap((item) => {
     const why = mismatchOf(product, item)
     return why === undefined ? [] : [{ where: whereOf(item), why: `is not a ${product.name} (${product.ean}): ${why}` }]
@@ -357,7 +356,7 @@ function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[],
   if (wrong.length > 0) throw refused('item_mismatch', wrong)
 }
 
-function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
+function mismatchOf(product: PricedProduct, item: Row<'protected_item'>): string | undefined {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
   if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN contains ${eanOfGtin14(gtin) ?? gtin}`
   if (item.product_id !== null && item.product_id !== product.product_id)
@@ -366,7 +365,7 @@ function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | un
 }
 
 /** Registered price of the items; undefined if the items have no price. Throws 409 if the prices differ. */
-function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
+function registeredPrice(items: readonly Row<'protected_item'>[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)
   if (others.length > 0)
@@ -383,7 +382,7 @@ function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): 
  */
 function unitOfLine(
   { lot, expiry, serial, ean }: CheckoutLine,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   nowMs: number,
   path: string,
   whereOf: WhereOf,
@@ -424,7 +423,7 @@ function assertNotExpired(priced: readonly PricedLine[], today: string, named: R
 /** Throws 409 if a recall stops a line or one of its items. */
 async function assertNotRecalled(
   db: Db,
-  { tenant, store_id: storeId }: StoreRow,
+  { tenant, store_id: storeId }: Row<'store'>,
   priced: readonly PricedLine[],
   named: ReadonlyMap<string, string>,
 ): Promise<void> {

@@ -4,13 +4,7 @@ import { knownCaller, type KnownCaller } from '../../platform/foundation/caller.
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type {
-  PurchaseLineRow,
-  PurchaseRow,
-  PurchaseUnitRow,
-  ShoppingSessionRow,
-} from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
 import { reserveStock } from '../../shop/stock/reserve.ts'
 import { approvalNeeded, firstState, stockReservedUntil } from './approval.ts'
@@ -30,11 +24,11 @@ const recordNewest = prepared((db, p: { sessionId: string; purchaseId: string })
  */
 export async function startPurchase(
   call: Call,
-  session: ShoppingSessionRow,
-  store: StoreRow,
+  session: Row<'shopping_session'>,
+  store: Row<'store'>,
   lines: readonly CheckoutLine[],
   userId: string | undefined,
-): Promise<PurchaseRow> {
+): Promise<Row<'purchase'>> {
   const { db, nowMs, services } = call
   const caller = knownCaller(call.caller)
   await replaceOpenPurchase(call, session)
@@ -50,7 +44,7 @@ export async function startPurchase(
   // A shopper's app must not put the purchase of a known customer into the history of another.
   const shopper = { session, userId: (isShopper ? (session.user_id ?? userId) : (userId ?? session.user_id)) ?? null }
   const reason = await approvalNeeded(call, priced, store, shopper)
-  const purchase: PurchaseRow = {
+  const purchase: Row<'purchase'> = {
     purchase_id: newId('pur', services.platform),
     tenant: caller.tenant,
     store_id: store.store_id,
@@ -101,7 +95,7 @@ function sumOf(lines: readonly PricedLine[], priceOf: (line: PricedLine) => numb
  * Cancels the unpaid purchase of the session, so that a session is never paid twice. If money for that purchase arrives
  * later, it is refunded (payments/apply-notice.ts). Concurrent checkouts of one session write the same session row.
  */
-async function replaceOpenPurchase(call: Call, session: ShoppingSessionRow): Promise<void> {
+async function replaceOpenPurchase(call: Call, session: Row<'shopping_session'>): Promise<void> {
   if (session.purchase_id === null) return
   const former = await findPurchase(call.db, session.tenant, session.purchase_id)
   if (former?.status !== 'CREATED' && former?.status !== 'PENDING_PAYMENT') return
@@ -130,9 +124,13 @@ function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
 }
 
 /** Inserts the purchase, and the lines with their deposit lines and tagged units. */
-async function insertAll({ db, services }: Call, purchase: PurchaseRow, priced: readonly PricedLine[]): Promise<void> {
-  const lines: PurchaseLineRow[] = []
-  const units: PurchaseUnitRow[] = []
+async function insertAll(
+  { db, services }: Call,
+  purchase: Row<'purchase'>,
+  priced: readonly PricedLine[],
+): Promise<void> {
+  const lines: Row<'purchase_line'>[] = []
+  const units: Row<'purchase_unit'>[] = []
   for (const line of priced) {
     const lineId = newId('lin', services.platform)
     // A line that names items has tagged units even if its product carries no tags.
@@ -156,13 +154,14 @@ async function insertAll({ db, services }: Call, purchase: PurchaseRow, priced: 
 }
 
 function lineRow(
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   line: PricedLine,
   made: { lineId: string; lineNo: number; isTagged: boolean },
-): PurchaseLineRow {
+): Row<'purchase_line'> {
   return {
     line_id: made.lineId,
     purchase_id: purchase.purchase_id,
+    tenant: purchase.tenant,
     line_no: made.lineNo,
     name: line.name,
     ean: line.ean,

@@ -2,7 +2,7 @@ import { labelCent, readLabel, type Label } from '../../platform/stores/in-store
 import { layoutsOf } from '../../shop/catalogue/scanned-product.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { CheckoutLine } from '../../shop/purchases/schema.ts'
 
 /** Data of a scale's label on a line. */
@@ -17,7 +17,7 @@ export interface WeighedLine {
  * misread or is missing. Also throws 400 if the line names tags, because weighed goods never carry tags (ADR sales).
  */
 export function weighedLine(
-  store: StoreRow,
+  store: Row<'store'>,
   product: PricedProduct,
   label: Label | undefined,
   line: CheckoutLine,
@@ -39,7 +39,7 @@ export function weighedLine(
 }
 
 /** Label in the EAN of the weighed product; undefined if this EAN is not a label with value 0. */
-function baseOf(store: StoreRow, product: PricedProduct): Label | undefined {
+function baseOf(store: Row<'store'>, product: PricedProduct): Label | undefined {
   const label = readLabel(product.ean, layoutsOf(store))
   return label?.value === 0 && label.ean === product.ean ? label : undefined
 }

@@ -2,8 +2,7 @@ import { earnAutomatically } from '../../shop/loyalty/ledger.ts'
 import { notFound, precondition } from '../../platform/foundation/failure.ts'
 import { eurosOf, iso } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { notifyOfOrder } from '../../shop/push/queue.ts'
 import { consumeStock, releaseStock } from '../../shop/stock/reserve.ts'
 import { extendReservations } from '../../shop/stock/queries.ts'
@@ -44,10 +43,10 @@ const HANDED_OVER: ReadonlySet<OrderStatus> = new Set(['ready', 'picked_up'])
 /** Moves an order with its stock and its tagged items. Throws 409 with `allowedNext` for an invalid move. */
 export async function moveOrder(
   call: Call,
-  order: PickupOrderRow,
-  store: StoreRow,
+  order: Row<'pickup_order'>,
+  store: Row<'store'>,
   move: Move,
-): Promise<PickupOrderRow> {
+): Promise<Row<'pickup_order'>> {
   const { db, nowMs } = call
   const { to, reason, pickupCode, paid, lockerDeviceId, estimatedMs = order.estimated_ms } = move
   const from = order.status as OrderStatus
@@ -101,7 +100,7 @@ export async function moveOrder(
  * Throws unless the device is a cabinet of the store that holds no other order. A `self_service` cabinet also opens for
  * receipts, so it is no locker.
  */
-async function assertFreeLocker({ db }: Call, store: StoreRow, deviceId: string): Promise<void> {
+async function assertFreeLocker({ db }: Call, store: Row<'store'>, deviceId: string): Promise<void> {
   const row = await findDevice(db, store.tenant, deviceId)
   if (row?.store_id !== store.store_id) throw notFound('device')
   const device = deviceFacts(row, store)
@@ -113,7 +112,7 @@ async function assertFreeLocker({ db }: Call, store: StoreRow, deviceId: string)
   if (fault) throw precondition('locker_unavailable', `the device cannot be the locker of this order: ${fault}`)
 }
 
-function emitMove({ emit, nowMs }: Call, order: PickupOrderRow, previousStatus: OrderStatus): void {
+function emitMove({ emit, nowMs }: Call, order: Row<'pickup_order'>, previousStatus: OrderStatus): void {
   const { order_id: orderId, store_id: storeId, user_id: userId, status } = order
   const about = { orderId, storeId, userId, estimatedPickupAt: iso(order.estimated_ms) }
   emit({ type: 'clickcollect.status_changed', storeId, data: { ...about, previousStatus, status } })

@@ -5,7 +5,7 @@ import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, Limit, Offset, Success, Timestamp, lines, scanned } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, pageLimits, toPageWithinLines } from '../../platform/operations/paging.ts'
-import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
 import {
@@ -26,7 +26,7 @@ const PICKED_LIMIT = 1_000
 const AHEAD_LIMIT_MS = 366 * 86_400_000
 
 /** Converts one order to its API form. */
-async function toOrder(call: Call, row: PickupOrderRow): Promise<Order> {
+async function toOrder(call: Call, row: Row<'pickup_order'>): Promise<Order> {
   const [order] = await toOrders(call.db, [row])
   if (!order) throw notFound('order')
   return order

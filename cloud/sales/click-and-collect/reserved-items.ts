@@ -1,8 +1,7 @@
 import { dayOf } from '../../shop/analytics/store-days.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { storeMoves } from '../../protection/items/item-moves.ts'
 import { isInStore, isRecalled, recallReader } from '../../protection/items/recalls.ts'
@@ -25,8 +24,8 @@ import {
  */
 export async function reserveItems(
   call: Call,
-  order: PickupOrderRow,
-  lines: readonly PickupOrderLineRow[],
+  order: Row<'pickup_order'>,
+  lines: readonly Row<'pickup_order_line'>[],
 ): Promise<void> {
   const { db, nowMs } = call
   const recallsOf = recallReader(db, order.tenant)
@@ -44,25 +43,25 @@ export async function reserveItems(
 }
 
 /** Moves the order's reserved items to `picked_up`. Items on hold keep their status. */
-export async function handOverItems(call: Call, order: PickupOrderRow): Promise<void> {
+export async function handOverItems(call: Call, order: Row<'pickup_order'>): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
   notifyGates(call, order.store_id)
 }
 
 /** Makes the items of a cancelled order sellable again. */
-export async function releaseItems(call: Call, order: PickupOrderRow): Promise<void> {
+export async function releaseItems(call: Call, order: Row<'pickup_order'>): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'sellable', nowMs)
   notifyGates(call, order.store_id)
 }
 
-async function reservedItemIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
+async function reservedItemIds(db: Call['db'], { order_id }: Row<'pickup_order'>): Promise<string[]> {
   return (await itemsOf(db, [order_id])).map((item) => item.item_id)
 }
 
 /** Replaces reserved items by the picked items of the same product. */
-export async function replaceReservedItems(call: Call, order: PickupOrderRow, picked: TagLists): Promise<void> {
+export async function replaceReservedItems(call: Call, order: Row<'pickup_order'>, picked: TagLists): Promise<void> {
   const { db, nowMs } = call
   const items = await namedItems(call, order, picked)
   if (items.size === 0) return
@@ -99,10 +98,10 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
   if (stray) throw precondition('item_mismatch', `${stray.path}: the order does not contain the product of this item`)
 }
 
-async function namedItems({ db, nowMs }: Call, order: PickupOrderRow, picked: TagLists) {
+async function namedItems({ db, nowMs }: Call, order: Row<'pickup_order'>, picked: TagLists) {
   const mine = new Set(await reservedItemIds(db, order))
   const recallsOf = recallReader(db, order.tenant)
-  const items = new Map<string, { path: string; item: ProtectedItemRow }>()
+  const items = new Map<string, { path: string; item: Row<'protected_item'> }>()
   for (const { path, identifiers } of tagsIn(picked, '')) {
     const item = await findItem(db, order.tenant, identifiers)
     if (item?.store_id !== order.store_id) throw invalid(path, ITEM_UNKNOWN, 'item_unknown')

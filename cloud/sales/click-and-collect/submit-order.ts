@@ -3,8 +3,7 @@ import { newId } from '../../../policy/ids.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { eurosOf, iso } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { notifyOfOrder } from '../../shop/push/queue.ts'
 import { priceLines, type PricedLine } from '../checkout/price-lines.ts'
 import { reserveStock } from '../../shop/stock/reserve.ts'
@@ -36,9 +35,9 @@ type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
 /** Creates an order at the store's prices. Reserves stock and tagged items, or fails without any reservation. */
 export async function submitOrder(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   input: Submission,
-): Promise<{ order: PickupOrderRow; code: string }> {
+): Promise<{ order: Row<'pickup_order'>; code: string }> {
   const { db, nowMs, services } = call
   const lines = merged(await pricedLines(call, store, input.items))
   const units = lines.reduce((sum, line) => sum + line.quantity, 0)
@@ -51,7 +50,7 @@ export async function submitOrder(
   const estimatedMs = Math.max(pickupMs ?? 0, nowMs + PREPARATION_MS)
   const code = newPickupCode(services.platform.random)
   const orderId = newId('ord', services.platform)
-  const order: PickupOrderRow = {
+  const order: Row<'pickup_order'> = {
     order_id: orderId,
     tenant: store.tenant,
     store_id: store.store_id,
@@ -95,7 +94,7 @@ export async function submitOrder(
 
 type OrderLine = PricedLine & { productId: string; ean: string; path: string }
 
-async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submission['items']): Promise<OrderLine[]> {
+async function pricedLines({ db, nowMs }: Call, store: Row<'store'>, items: Submission['items']): Promise<OrderLine[]> {
   for (const [i, { productId, ean }] of items.entries()) {
     if (productId === undefined && ean === undefined) throw invalid(`items[${i}].productId`, 'is missing', 'missing')
   }
@@ -118,12 +117,12 @@ function merged(lines: readonly OrderLine[]): OrderLine[] {
   return [...found.values()]
 }
 
-function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow {
+function rowOf(orderId: string, line: OrderLine, n: number): Row<'pickup_order_line'> {
   const { productId, ean, name, priceCent, vat, quantity } = line
   return { order_id: orderId, line_no: n, product_id: productId, ean, name, price_cent: priceCent, vat, quantity }
 }
 
-function emitOrder({ emit }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
+function emitOrder({ emit }: Call, order: Row<'pickup_order'>, lines: readonly Row<'pickup_order_line'>[]): void {
   const { order_id: orderId, store_id: storeId, user_id: userId } = order
   emit({
     type: 'clickcollect.order',

@@ -5,7 +5,7 @@ import type { Sealer } from '../../platform/authority/sealing.ts'
 import { logJobFailure } from '../../platform/foundation/log.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { changedRows, type Database, type Db } from '../../platform/persistence/database.ts'
-import type { ErasureRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
 
@@ -89,7 +89,7 @@ function isReadable({ erasureId, sealed }: ListedErasure, sealer: Sealer): boole
   }
 }
 
-function openErased({ erasure_id, sealed }: Pick<ErasureRow, 'erasure_id' | 'sealed'>, sealer: Sealer): Customer {
+function openErased({ erasure_id, sealed }: Pick<Row<'erasure'>, 'erasure_id' | 'sealed'>, sealer: Sealer): Customer {
   return ErasedCustomer.parse(JSON.parse(sealer.open(sealed, contextOf(erasure_id)).toString()))
 }
 
@@ -99,7 +99,7 @@ function openErased({ erasure_id, sealed }: Pick<ErasureRow, 'erasure_id' | 'sea
  */
 export async function completeErasures(database: Database, services: Services): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined;) {
-    const rows: ErasureRow[] = await database.reads
+    const rows: Row<'erasure'>[] = await database.reads
       .selectFrom('erasure')
       .selectAll()
       .where('done_ms', 'is', null)
@@ -115,7 +115,7 @@ export async function completeErasures(database: Database, services: Services): 
   }
 }
 
-async function complete(database: Database, services: Services, row: ErasureRow): Promise<void> {
+async function complete(database: Database, services: Services, row: Row<'erasure'>): Promise<void> {
   const { platform, authority } = services
   const who = openErased(row, authority.sealer)
   for (const { erase } of PERSONAL_TABLES) {

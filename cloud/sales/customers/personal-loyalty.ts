@@ -3,7 +3,7 @@ import { addToMonth } from '../../shop/loyalty/months.ts'
 import { amountOf } from '../../shop/loyalty/program.ts'
 import type { ProgramType } from '../../shop/loyalty/schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { LoyaltyMonthRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
 
 function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
@@ -53,7 +53,7 @@ const ENTRY = ['program_id', 'month', 'kind', 'amount'] as const
 /** Subtracts erased entries from the monthly figures. */
 async function subtractFromMonths(
   db: Db,
-  erased: readonly Pick<LoyaltyMonthRow, (typeof ENTRY)[number]>[],
+  erased: readonly Pick<Row<'loyalty_month'>, (typeof ENTRY)[number]>[],
 ): Promise<void> {
   for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }

@@ -1,9 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ProtectionAction, ItemStatus } from '../../../policy/vocabulary.ts'
 import { iso } from '../../platform/operations/fields.ts'
-import type { ItemMoveRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { eventHashId } from './event-hash.ts'
 import { NAMESPACE, type EpcisEvent, type EventContent } from './event.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
@@ -42,12 +40,12 @@ function productUri(ean: string | null, lot?: string | null): string | undefined
 }
 
 /** URI of a store. */
-function storeUri({ gln, store_id }: Pick<StoreRow, 'gln' | 'store_id'>): string {
+function storeUri({ gln, store_id }: Pick<Row<'store'>, 'gln' | 'store_id'>): string {
   return gln === null ? urn('store', store_id) : `${GS1}/414/${gln}`
 }
 
 /** URI of a gate, lane, zone or device in a store. */
-function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: string): string {
+function placeUri(store: Pick<Row<'store'>, 'gln' | 'store_id'>, place: string): string {
   const extended = store.gln !== null && EXTENSION.test(place)
   return extended
     ? `${GS1}/414/${store.gln}/254/${escaped(place)}`
@@ -60,7 +58,7 @@ function deviceUri(deviceId: string): string {
 }
 
 /** URI of a purchase as a business transaction. */
-function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string): string {
+function purchaseUri({ gln }: Pick<Row<'store'>, 'gln'>, purchaseId: string): string {
   return gln === null ? urn('purchase', purchaseId) : `urn:epcglobal:cbv:bt:${gln}:${encodeURIComponent(purchaseId)}`
 }
 
@@ -119,7 +117,7 @@ function stepOf(from: string | null, to: string): string | undefined {
   return (STEP as Record<string, string | undefined>)[to]
 }
 
-type Store = Pick<StoreRow, 'store_id' | 'gln'>
+type Store = Pick<Row<'store'>, 'store_id' | 'gln'>
 
 const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   detach_hard_tag: 'removing',
@@ -142,8 +140,8 @@ const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
 export interface Sold {
   purchase_id: string
   completed_ms: number
-  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'ean' | 'quantity' | 'deposit_of' | 'weight_grams' | 'lot'>[]
-  moves: readonly ItemMoveRow[]
+  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'ean' | 'quantity' | 'deposit_of' | 'weight_grams' | 'lot'>[]
+  moves: readonly Row<'item_move'>[]
 }
 
 /**
@@ -179,7 +177,11 @@ export function soldEvent(store: Store, { purchase_id, completed_ms, lines, move
  * Event of a status change. Undefined for items without an identifier. Also undefined for items that became paid with
  * their purchase, because `soldEvent` contains them.
  */
-export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: number | null): EpcisEvent | undefined {
+export function moveEvent(
+  store: Store,
+  move: Row<'item_move'>,
+  purchaseCompletedMs: number | null,
+): EpcisEvent | undefined {
   const epc = itemUri(namesOf(move))
   if (epc === undefined || (move.to_status === 'paid' && purchaseCompletedMs === move.at_ms)) return undefined
   const bizStep = stepOf(move.from_status, move.to_status)
@@ -281,6 +283,6 @@ function transactions(store: Store, purchaseId: string) {
   return [{ type: 'inv', bizTransaction: purchaseUri(store, purchaseId) }]
 }
 
-function namesOf({ epc, tag_uid, tag_id }: ItemMoveRow) {
+function namesOf({ epc, tag_uid, tag_id }: Row<'item_move'>) {
   return { epc, tagUid: tag_uid, tagId: tag_id }
 }

@@ -3,7 +3,7 @@ import type { ReadContext } from '../../platform/operations/operation.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { positionSince } from '../../platform/persistence/positions.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { EpcisEvent } from './event.ts'
 import { moveEvent, protectionEvent, soldEvent, type Sold } from './events-of.ts'
 import {
@@ -13,17 +13,15 @@ import {
   type EventRange,
 } from '../../protection/records/event-operations.ts'
 import { withinLines } from '../../platform/operations/paging.ts'
-import type { ItemMoveRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 
 /** A status change, with the payment time of its purchase. */
-type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }
+type MoveOfPurchase = Row<'item_move'> & { completed_ms: number | null }
 
 /** Separates item id and revision in the id of a status change. */
 const DOT = '.'
 
 /** Id of a status change within one position. */
-function moveId({ item_id, rev }: ItemMoveRow): string {
+function moveId({ item_id, rev }: Row<'item_move'>): string {
   return `${item_id}${DOT}${rev}`
 }
 
@@ -113,7 +111,7 @@ async function salesAfter(
 }
 
 /** EANs by line id. */
-async function eansOfLines(db: Db, lineIds: readonly string[]): Promise<Map<string, PurchaseLineRow['ean']>> {
+async function eansOfLines(db: Db, lineIds: readonly string[]): Promise<Map<string, Row<'purchase_line'>['ean']>> {
   if (lineIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('purchase_line')
@@ -148,7 +146,7 @@ export interface SourceEntry extends Position {
   event: EpcisEvent | undefined
 }
 
-type Store = Pick<StoreRow, 'store_id' | 'gln'>
+type Store = Pick<Row<'store'>, 'store_id' | 'gln'>
 type Page = (
   db: Db,
   store: Store,

@@ -5,7 +5,7 @@ import { findByEans, findProduct, listingsIn } from '../../shop/catalogue/querie
 import { upsertProducts, type Upsert, checkRow, refuseUpc, rowErrors } from '../../shop/catalogue/upsert-products.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { setLevels } from '../../shop/stock/queries.ts'
 import { type BatchCounts, type SyncError, printable } from './connection.ts'
 import { upsertErpRecords } from './queries.ts'
@@ -217,7 +217,7 @@ export const BATCH_LIMIT = 500
 /** The store and the system of a batch of records, and how to write the batch. */
 interface Target {
   call: Call
-  store: StoreRow
+  store: Row<'store'>
   system: string
   /** Index of the batch's first record in the whole list. */
   from: number
@@ -296,7 +296,7 @@ async function applyStock(records: readonly unknown[], { call, store, from, dryR
 const keyOf = ({ name }: StockRecord) => ('ean' in name ? `ean ${name.ean}` : `id ${name.productId}`)
 
 /** Returns the product ids of the records whose product the store sells, by `keyOf`. */
-async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord[]): Promise<Map<string, string>> {
+async function sold({ db }: Call, store: Row<'store'>, records: readonly StockRecord[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const eans = records.flatMap(({ name }) => ('ean' in name ? [name.ean] : []))
   const products = await findByEans(db, store.tenant, eans)

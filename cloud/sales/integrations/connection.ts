@@ -4,7 +4,7 @@ import type { CloudConfig } from '../../platform/foundation/config.ts'
 import { Failure, invalid, type ErrorDetail } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { checkTarget, type TargetRules } from '../../platform/outgoing/address-guard.ts'
-import type { IntegrationConnectionRow, IntegrationPullRow } from '../../platform/persistence/tables/integrations.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Connector } from './connector.ts'
 
 /** Error of one record. */
@@ -106,7 +106,7 @@ export function sealCredentials({ authority }: Services, connectionId: string, c
 /** Decrypts the stored credentials. Returns undefined if no credentials are stored. */
 export function storedCredentials(
   { authority }: Services,
-  row: IntegrationConnectionRow | undefined,
+  row: Row<'integration_connection'> | undefined,
 ): Credentials | undefined {
   if (!row || row.sealed === null) return undefined
   return Credentials.parse(JSON.parse(authority.sealer.open(row.sealed, contextOf(row.connection_id)).toString('utf8')))
@@ -146,7 +146,7 @@ export function freshState(startedMs: number): PullState {
 }
 
 /** Returns the stored state of a round. Returns a fresh state if the source differs or the round is too old. */
-export function stateOf(row: IntegrationPullRow | undefined, source: string, nowMs: number): PullState {
+export function stateOf(row: Row<'integration_pull'> | undefined, source: string, nowMs: number): PullState {
   if (!row || row.source !== source || row.started_ms <= nowMs - ROUND_LIMIT_MS) return freshState(nowMs)
   return {
     cursor: row.next_cursor,

@@ -2,11 +2,7 @@ import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/clock-skew.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type {
-  ErpRecordRow,
-  IntegrationConnectionRow,
-  IntegrationPullRow,
-} from '../../platform/persistence/tables/integrations.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Side } from './systems.ts'
 
 /** Key of a connection: a store has one connection for each side and system. */
@@ -26,12 +22,15 @@ function connections(db: Db, { storeId, side, system }: ConnectionKey) {
 }
 
 /** Connection of a store to a system; undefined if the store never used the system. */
-export function findConnection(db: Db, which: ConnectionKey): Promise<IntegrationConnectionRow | undefined> {
+export function findConnection(db: Db, which: ConnectionKey): Promise<Row<'integration_connection'> | undefined> {
   return connections(db, which).executeTakeFirst()
 }
 
 /** Inserts the connection if it does not exist. Returns the stored connection. */
-export async function ensureConnection(db: Db, row: IntegrationConnectionRow): Promise<IntegrationConnectionRow> {
+export async function ensureConnection(
+  db: Db,
+  row: Row<'integration_connection'>,
+): Promise<Row<'integration_connection'>> {
   await db
     .insertInto('integration_connection')
     .values(row)
@@ -95,7 +94,7 @@ export async function endLease(db: Db, connectionId: string, leaseId: string): P
 }
 
 /** Progress of a round by data type. */
-export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promise<IntegrationPullRow[]> {
+export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promise<Row<'integration_pull'>[]> {
   return db
     .selectFrom('integration_pull')
     .selectAll()
@@ -106,7 +105,7 @@ export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promi
 }
 
 /** Stores the progress of a data type. */
-export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> {
+export async function writePull(db: Db, row: Row<'integration_pull'>): Promise<void> {
   const { next_cursor, is_done, counts, source, started_ms, updated_ms } = row
   await db
     .insertInto('integration_pull')
@@ -130,7 +129,7 @@ export async function deletePulls(db: Db, { storeId, side, system }: ConnectionK
 }
 
 /** Inserts or updates ERP records. `rows` must contain each record once. */
-export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[]) =>
+export const upsertErpRecords = preparedInsert((db, rows: readonly Row<'erp_record'>[]) =>
   db
     .insertInto('erp_record')
     .values(rows)
@@ -148,7 +147,7 @@ export function listErpRecords(
   dataType: string,
   system: string,
   { after = '', limit, offset }: Page,
-): Promise<ErpRecordRow[]> {
+): Promise<Row<'erp_record'>[]> {
   const kept = db
     .selectFrom('erp_record')
     .selectAll()

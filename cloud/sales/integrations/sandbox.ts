@@ -1,7 +1,7 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { checkTarget } from '../../platform/outgoing/address-guard.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { applyBatch } from './apply-batch.ts'
 import { faultsOf, type Credentials, type SyncError } from './connection.ts'
 import { mapRecords } from './connectors/generic.ts'
@@ -38,7 +38,7 @@ export function sandboxWarnings(
 /** Validates the records of a request without writing. */
 export async function tryRecords(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   dataType: DataType,
   records: readonly unknown[],
   mapping: Credentials[string] | undefined,

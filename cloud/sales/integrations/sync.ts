@@ -38,8 +38,7 @@ import { canonical, DATA_TYPES, type DataType, type Side, type SystemName } from
 import { every15Seconds, vendorClient, type VendorBudget, failureOf, VendorFault } from './vendor-client.ts'
 import { newId } from '../../../policy/ids.ts'
 import { hashOf } from '../../platform/operations/idempotency.ts'
-import type { IntegrationConnectionRow } from '../../platform/persistence/tables/integrations.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
  * Durable state of a round. A round reads a system once, in one or more calls. Each batch stores its records and renews
@@ -51,9 +50,9 @@ interface Round {
   readonly connectionId: string
   readonly states: ReadonlyMap<DataType, PullState>
   /** Runs one transaction that holds and renews the lease. Throws 409 if another call has taken over the lease. */
-  step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
+  step<T>(change: (call: Call, store: Row<'store'>) => Promise<T>): Promise<T>
   /** Stores the progress. Call it within a step. */
-  storeState(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
+  storeState(call: Call, store: Row<'store'>, dataType: DataType, state: PullState): Promise<void>
   /** Stores the credentials; deletes them if `undefined`. Call it within a step. */
   storeCredentials(call: Call, credentials: Credentials | undefined): Promise<void>
   /** Deletes the progress, so that the next round starts at the first page. Call it within a step. */
@@ -132,7 +131,11 @@ async function holdLease({ db, nowMs }: Call, connectionId: string, leaseId: str
 }
 
 /** Connection of a store to a system; created if necessary. */
-function connectionOf(call: Call, store: StoreRow, { side, system }: ConnectionKey): Promise<IntegrationConnectionRow> {
+function connectionOf(
+  call: Call,
+  store: Row<'store'>,
+  { side, system }: ConnectionKey,
+): Promise<Row<'integration_connection'>> {
   const { db, nowMs, services } = call
   return ensureConnection(db, {
     connection_id: newId('con', services.platform),

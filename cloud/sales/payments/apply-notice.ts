@@ -1,5 +1,5 @@
 import type { Call, Services } from '../../platform/operations/operation.ts'
-import type { PaymentRow, PspConfigRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { cancelUnpaidPurchase } from '../checkout/cancel-purchase.ts'
@@ -53,14 +53,14 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 }
 
 /** True if a notification would change this payment. */
-function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
+function changesAnything(payment: Row<'payment'>, notice: PaymentNotice): boolean {
   // Some providers send the charge id later, and refunds need the charge id. Another one means a second charge.
   if (payment.state === 'paid')
     return notice.state === 'paid' && notice.chargeId !== null && notice.chargeId !== payment.charge_ref
   return notice.state === 'paid' || payment.state !== 'ended'
 }
 
-async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
+async function recordPaid(call: Call, payment: Row<'payment'>, notice: PaymentNotice): Promise<true> {
   const { db, nowMs, services } = call
   const purchase = await readPurchase(call.db, payment.purchase_id)
   const amountCent = notice.amountCent ?? payment.amount_cent
@@ -130,7 +130,7 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
 export function deliverNotice(
   database: Database,
   services: Services,
-  config: PspConfigRow,
+  config: Row<'psp_config'>,
   notice: Notice,
 ): Promise<'later' | undefined> {
   return 'refundRef' in notice
@@ -141,7 +141,7 @@ export function deliverNotice(
 async function deliverPaymentNotice(
   database: Database,
   services: Services,
-  config: PspConfigRow,
+  config: Row<'psp_config'>,
   notice: PaymentNotice,
 ): Promise<undefined> {
   const payment = await findPaymentOfNotice(database.reads, config.config_id, notice)
@@ -153,7 +153,7 @@ async function deliverPaymentNotice(
 async function deliverRefundNotice(
   database: Database,
   services: Services,
-  config: PspConfigRow,
+  config: Row<'psp_config'>,
   { movement, ...notice }: RefundNotice,
 ): Promise<'later' | undefined> {
   const names = { ...notice, refundId: ourId(notice.refundId) }

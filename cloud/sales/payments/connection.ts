@@ -5,7 +5,7 @@ import type { CloudConfig } from '../../platform/foundation/config.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { TargetRules } from '../../platform/outgoing/address-guard.ts'
 import { OutgoingFault } from '../../platform/outgoing/outgoing-http.ts'
-import type { PspConfigRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ProviderFault, type ProviderConnection, type SendToProvider } from './provider.ts'
 import { providerNamed } from './providers.ts'
 
@@ -29,7 +29,7 @@ export function sealConfig({ authority }: Services, configId: string, config: un
 }
 
 /** Connects to the provider with these settings. */
-export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
+export function connectionOf(row: Row<'psp_config'>, services: Services): ProviderConnection {
   const provider = providerNamed(row.provider)
   assert(provider, `${row.provider} is configured and not built`)
   const config = provider.config.parse(

@@ -2,7 +2,7 @@ import type { Tenant } from '../../platform/foundation/caller.ts'
 import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { applyNotice } from './apply-notice.ts'
 import { connectionOf } from './connection.ts'
 import { CHECK_MINUTES, endUnopenedPayment } from './open-payment.ts'
@@ -49,7 +49,7 @@ async function processDuePayments(database: Database, services: Services): Promi
   return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
 }
 
-async function sendDueRefund(refund: RefundRow, database: Database, services: Services): Promise<void> {
+async function sendDueRefund(refund: Row<'refund'>, database: Database, services: Services): Promise<void> {
   await sendRefund(taskRunner(refundPayment, refund.tenant as Tenant, database, services), refund.refund_id)
 }
 
@@ -57,13 +57,13 @@ async function sendDueRefund(refund: RefundRow, database: Database, services: Se
  * Queries an open session as soon as the shopper comes back from the provider's page, because some providers do not
  * report a cancellation. Only before the first scheduled query, as everyone with the address can load the page.
  */
-export async function checkOnReturn(payment: PaymentRow, database: Database, services: Services): Promise<void> {
+export async function checkOnReturn(payment: Row<'payment'>, database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   if (payment.state !== 'open' || payment.checks > 0 || payment.due_ms === null || payment.due_ms <= nowMs) return
   if (await database.write((db) => updatePayment(db, payment, { due_ms: nowMs }))) services.paymentsDue.notify()
 }
 
-async function checkPayment(payment: PaymentRow, database: Database, services: Services): Promise<void> {
+async function checkPayment(payment: Row<'payment'>, database: Database, services: Services): Promise<void> {
   const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
   if (payment.state === 'asking') return void (await run.step((call) => endUnopenedPayment(call, payment.payment_id)))
   const checks = payment.checks + 1

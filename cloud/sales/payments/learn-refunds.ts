@@ -1,4 +1,4 @@
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { connectionOf } from './connection.ts'
 import { applyOutsideNotice } from './outside-refunds.ts'
 import { ProviderFault, type RefundNotice } from './provider.ts'
@@ -10,7 +10,7 @@ import { applyRefundNotice, changesRefund } from './refund-outcome.ts'
  * attempts, and refunds and chargebacks that the cloud did not request. Returns why the list could not be read;
  * undefined if it was read, or if the provider has none.
  */
-export async function learnRefunds(run: Runner, refund: RefundRow): Promise<ProviderFault | undefined> {
+export async function learnRefunds(run: Runner, refund: Row<'refund'>): Promise<ProviderFault | undefined> {
   const known = await run.read(async (db) => {
     const payment = await findPayment(db, refund.payment_id ?? '')
     return (
@@ -46,7 +46,7 @@ export async function learnRefunds(run: Runner, refund: RefundRow): Promise<Prov
 }
 
 /** Applies an entry of the provider's list of refunds. */
-async function applyListed(run: Runner, payment: PaymentRow, { movement, ...notice }: RefundNotice): Promise<void> {
+async function applyListed(run: Runner, payment: Row<'payment'>, { movement, ...notice }: RefundNotice): Promise<void> {
   const ours = await run.read((db) => findRefundOfNotice(db, payment.config_id, notice))
   if (ours && ours.outside === null) {
     if (changesRefund(ours, notice.state)) await run.step((call) => applyRefundNotice(call, ours.refund_id, notice))
@@ -54,7 +54,7 @@ async function applyListed(run: Runner, payment: PaymentRow, { movement, ...noti
 }
 
 /** Amounts of the completed refunds that the cloud requested. */
-function requestedCents(refunds: readonly RefundRow[]): number[] {
+function requestedCents(refunds: readonly Row<'refund'>[]): number[] {
   return refunds.flatMap(({ state, outside, amount_cent: cent }) =>
     state === 'done' && outside === null ? [cent] : [],
   )

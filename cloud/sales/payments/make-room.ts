@@ -1,5 +1,5 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { updateRefund } from '../../shop/purchases/refund-queries.ts'
 import { countsAgainstTotal, DOUBT } from '../../shop/purchases/refunds.ts'
 
@@ -7,7 +7,7 @@ import { countsAgainstTotal, DOUBT } from '../../shop/purchases/refunds.ts'
  * True if money that the provider paid, without our refund id, may be this refund: it was sent, and its result is unknown.
  * One that staff denied needs its id: they may have refunded its amount again.
  */
-export function mayBe({ state, attempts, in_doubt: inDoubt, provider_ref: ref, outside }: RefundRow): boolean {
+export function mayBe({ state, attempts, in_doubt: inDoubt, provider_ref: ref, outside }: Row<'refund'>): boolean {
   if (outside !== null || ref !== null) return false
   return (state === 'due' && attempts > 0) || (state !== 'done' && inDoubt === DOUBT.open)
 }
@@ -18,8 +18,8 @@ export function mayBe({ state, attempts, in_doubt: inDoubt, provider_ref: ref, o
  */
 export async function makeRoom(
   call: Call,
-  all: readonly RefundRow[],
-  payment: PaymentRow,
+  all: readonly Row<'refund'>[],
+  payment: Row<'payment'>,
   amountCent: number,
 ): Promise<boolean> {
   const counted = all.filter((refund) => refund.kind !== 'late' && countsAgainstTotal(refund))

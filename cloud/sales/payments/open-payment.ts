@@ -4,9 +4,7 @@ import { originOf } from '../../platform/foundation/config.ts'
 import { Failure, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { PaymentRow, PspConfigRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { PAYMENT_MS } from '../checkout/approval.ts'
 import { cancelUnpaidPurchase } from '../checkout/cancel-purchase.ts'
 import { updatePurchase, readPurchase } from '../../shop/purchases/queries.ts'
@@ -30,13 +28,13 @@ const OPENING_MS = 2 * 60_000
 export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
 
 /** Address of the checkout page. The page redirects to the provider's page, or waits for staff approval. */
-export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services'>): string {
+export function checkoutPageOf(purchase: Row<'purchase'>, call: Pick<Call, 'services'>): string {
   return `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
 }
 
 /** Address for notifications of a store's provider. */
 export function notificationUrlOf(
-  { provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>,
+  { provider, store_id: storeId }: Pick<Row<'psp_config'>, 'provider' | 'store_id'>,
   { services }: Pick<Call, 'services'>,
 ): string {
   return `${services.config.baseUrl}/notify/${provider}/${storeId}`
@@ -54,9 +52,9 @@ export async function pspOf(call: Call, storeId: string) {
 }
 
 /** Inserts a payment that is about to be opened at the store's provider. */
-export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<PaymentRow> {
+export async function beginPayment(call: Call, purchase: Row<'purchase'>): Promise<Row<'payment'>> {
   const config = await pspOf(call, purchase.store_id)
-  const payment: PaymentRow = {
+  const payment: Row<'payment'> = {
     payment_id: newId('pay', call.services.platform),
     tenant: purchase.tenant,
     store_id: purchase.store_id,
@@ -88,7 +86,7 @@ export async function canStillBeOpened({ db }: Pick<Call, 'db'>, paymentId: stri
  * Opens a payment at the provider. Returns the payment with its `url`. Throws 503 and cancels the purchase if the
  * provider does not respond.
  */
-export async function openPayment(run: Runner, paymentId: string): Promise<PaymentRow> {
+export async function openPayment(run: Runner, paymentId: string): Promise<Row<'payment'>> {
   const { payment, purchase, store } = await run.read((db) => readPayment(db, paymentId))
   if (payment.state !== 'asking') return payment
   let session: Session
@@ -120,7 +118,7 @@ export async function openPayment(run: Runner, paymentId: string): Promise<Payme
 async function readPayment(
   db: Db,
   paymentId: string,
-): Promise<{ payment: PaymentRow; purchase: PurchaseRow; store: StoreRow }> {
+): Promise<{ payment: Row<'payment'>; purchase: Row<'purchase'>; store: Row<'store'> }> {
   const payment = await findPayment(db, paymentId)
   assert(payment, `payment ${paymentId} is gone`)
   const purchase = await readPurchase(db, payment.purchase_id)
@@ -134,9 +132,9 @@ async function readPayment(
 
 async function createSession(
   run: Runner,
-  payment: PaymentRow,
-  purchase: PurchaseRow,
-  store: StoreRow,
+  payment: Row<'payment'>,
+  purchase: Row<'purchase'>,
+  store: Row<'store'>,
 ): Promise<Session> {
   const config = await run.read((db) => readConfig(db, payment.config_id))
   const session = await connectionOf(config, run.services).createSession({
@@ -160,7 +158,7 @@ async function recordOpened(
   call: Call,
   paymentId: string,
   { sessionId, url }: Session,
-): Promise<PaymentRow | undefined> {
+): Promise<Row<'payment'> | undefined> {
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
@@ -190,7 +188,7 @@ async function recordOpened(
 }
 
 /** Emits `payment.created` for a test purchase when its test page opens. Free purchases have no payment. */
-export function emitTestPayment(call: Call, purchase: PurchaseRow): void {
+export function emitTestPayment(call: Call, purchase: Row<'purchase'>): void {
   const { purchase_id: transactionId, store_id: storeId, total_cent: amountCent, currency, status } = purchase
   if (status !== 'PENDING_PAYMENT' || amountCent === 0) return
   call.emit({ type: 'payment.created', storeId, data: { transactionId, storeId, amountCent, currency } })
@@ -200,7 +198,7 @@ export function emitTestPayment(call: Call, purchase: PurchaseRow): void {
  * Ends a payment that was never opened and cancels its purchase. Returns the payment unchanged if it was opened
  * meanwhile.
  */
-export async function endUnopenedPayment(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
+export async function endUnopenedPayment(call: Call, paymentId: string): Promise<Row<'payment'> | undefined> {
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state !== 'asking') return payment
   const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })

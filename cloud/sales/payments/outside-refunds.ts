@@ -1,8 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import { eurosOf } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../../protection/records/exceptions.ts'
 import { bookRefund, unbookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { cancelPurchase, restorePurchase } from '../checkout/cancel-purchase.ts'
@@ -65,10 +64,10 @@ export async function applyOutsideNotice(
 
 async function insertOutside(
   call: Call,
-  payment: PaymentRow,
+  payment: Row<'payment'>,
   { movement: { kind, rank }, refundRef, state }: OutsideNotice,
   amountCent: number,
-): Promise<RefundRow> {
+): Promise<Row<'refund'>> {
   const refund = await insertRefund(call, {
     purchase: await readPurchase(call.db, payment.purchase_id),
     payment,
@@ -87,8 +86,8 @@ async function insertOutside(
 /** Applies a newer state of a known refund or dispute. */
 async function changeState(
   call: Call,
-  payment: PaymentRow,
-  refund: RefundRow,
+  payment: Row<'payment'>,
+  refund: Row<'refund'>,
   notice: OutsideNotice,
 ): Promise<true | undefined> {
   const { rank } = notice.movement
@@ -112,7 +111,12 @@ async function changeState(
 }
 
 /** Books a refund of a paid purchase, and tells staff. */
-async function tookEffect(call: Call, payment: PaymentRow, refund: RefundRow, notice: OutsideNotice): Promise<true> {
+async function tookEffect(
+  call: Call,
+  payment: Row<'payment'>,
+  refund: Row<'refund'>,
+  notice: OutsideNotice,
+): Promise<true> {
   const kind = refund.outside === 'dispute' ? 'payment_disputed' : 'refunded_outside'
   await raise(call, payment, kind, notice, 'it is booked')
   if (payment.applied === 1) await bookOutsideRefunds(call, payment)
@@ -123,7 +127,7 @@ async function tookEffect(call: Call, payment: PaymentRow, refund: RefundRow, no
  * Books the outside refunds of a payment that are not booked yet. If nothing of the purchase is left, its rights end:
  * the purchase is cancelled, as by a refund of the whole purchase.
  */
-export async function bookOutsideRefunds(call: Call, payment: PaymentRow): Promise<void> {
+export async function bookOutsideRefunds(call: Call, payment: Row<'payment'>): Promise<void> {
   const due = (await refundsOf(call.db, payment.purchase_id)).filter(
     (refund) => refund.outside !== null && refund.state === 'done' && refund.counted === null && refund.kind !== 'late',
   )
@@ -139,14 +143,14 @@ export async function bookOutsideRefunds(call: Call, payment: PaymentRow): Promi
 }
 
 /** Cents of a payment that the provider paid back without a request of the cloud. */
-export async function outsideCent(call: Call, payment: PaymentRow): Promise<number> {
+export async function outsideCent(call: Call, payment: Row<'payment'>): Promise<number> {
   return (await refundsOf(call.db, payment.purchase_id))
     .filter((refund) => refund.payment_id === payment.payment_id && refund.outside !== null && refund.state === 'done')
     .reduce((sum, refund) => sum + refund.amount_cent, 0)
 }
 
 /** Reverses a refund whose money is back at the merchant: a dispute that was won, a refund that failed. */
-async function cameBack(call: Call, payment: PaymentRow, refund: RefundRow): Promise<true> {
+async function cameBack(call: Call, payment: Row<'payment'>, refund: Row<'refund'>): Promise<true> {
   if (refund.counted !== null) {
     const purchase = await readPurchase(call.db, payment.purchase_id)
     await unbookRefund(call, purchase, refund)
@@ -162,7 +166,7 @@ async function cameBack(call: Call, payment: PaymentRow, refund: RefundRow): Pro
  * Restores a purchase that was cancelled because nothing was left of its money. If staff cancelled it, it stays
  * cancelled, and the money is missing to the customer.
  */
-async function undoCancellation(call: Call, purchase: PurchaseRow): Promise<void> {
+async function undoCancellation(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const whole = (await refundsOf(call.db, purchase.purchase_id)).filter(
     (refund) => refund.kind === 'whole' && refund.state !== 'failed',
   )
@@ -180,7 +184,7 @@ async function undoCancellation(call: Call, purchase: PurchaseRow): Promise<void
 /** Records that a customer paid twice. */
 export async function recordSecondCharge(
   call: Call,
-  payment: PaymentRow,
+  payment: Row<'payment'>,
   charge: { chargeId: string; amountCent: number | null; currency: string | null },
 ): Promise<void> {
   await raiseException(scopeOf(call, payment), {
@@ -193,12 +197,12 @@ export async function recordSecondCharge(
 }
 
 /** Ends the exception about a second charge after its refund. */
-async function settleSecondCharge(call: Call, payment: PaymentRow, chargeId: string): Promise<true> {
+async function settleSecondCharge(call: Call, payment: Row<'payment'>, chargeId: string): Promise<true> {
   await withdraw(call, payment, 'second_charge', chargeId)
   return true
 }
 
-function withdraw(call: Call, payment: PaymentRow, kind: string, reference: string): Promise<void> {
+function withdraw(call: Call, payment: Row<'payment'>, kind: string, reference: string): Promise<void> {
   const { storeId, subject } = aboutOf(payment, reference)
   return acknowledgeOpenException(call.db, { storeId, kind, subject, by: WITHDRAWN, atMs: call.nowMs })
 }
@@ -208,7 +212,7 @@ const OPENED = '/open'
 
 async function raise(
   call: Call,
-  payment: PaymentRow,
+  payment: Row<'payment'>,
   kind: string,
   { movement, refundRef }: OutsideNotice,
   why: string,
@@ -223,11 +227,11 @@ async function raise(
   return true
 }
 
-function scopeOf({ db, nowMs, services }: Call, { tenant }: PaymentRow) {
+function scopeOf({ db, nowMs, services }: Call, { tenant }: Row<'payment'>) {
   return { db, tenant, platform: services.platform, nowMs }
 }
 
-function aboutOf(payment: PaymentRow, reference: string) {
+function aboutOf(payment: Row<'payment'>, reference: string) {
   return { storeId: payment.store_id, subject: `${payment.payment_id}/${reference}`, purchaseId: payment.purchase_id }
 }
 

@@ -3,8 +3,7 @@ import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { eurosOf, Id, definedFields, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import type { PaymentRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
 import { REFUND_EVENTS, assertForSale } from '../checkout/book-refund.ts'
 import { purchaseOfCaller, purchaseIdOf } from '../../shop/purchases/queries.ts'
@@ -83,7 +82,7 @@ export const processPayment = operation({
 })
 
 /** Throws 409 if a till took the money of this purchase. */
-export function assertNotOfTill({ till }: PurchaseRow): void {
+export function assertNotOfTill({ till }: Row<'purchase'>): void {
   if (till !== null)
     throw precondition(
       'sold_at_a_till',
@@ -94,7 +93,7 @@ export function assertNotOfTill({ till }: PurchaseRow): void {
     )
 }
 
-function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
+function checkPayable({ nowMs }: Call, purchase: Row<'purchase'>): void {
   assertNotOfTill(purchase)
   if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED')
     throw precondition('already_paid', 'the purchase is already paid', { allowedNext: [] })
@@ -115,7 +114,7 @@ function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
  * Returns the open payment of the purchase, or a new payment that must be opened. Returns undefined in the sandbox,
  * which has a test page instead.
  */
-async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow | undefined> {
+async function paymentOf(call: Call, purchase: Row<'purchase'>): Promise<Row<'payment'> | undefined> {
   if (isTest(knownCaller(call.caller).tenant)) return undefined
   const open = await openPaymentOf(call.db, purchase.purchase_id)
   if (open) return open

@@ -1,5 +1,5 @@
 import type { Db, Database } from '../../platform/persistence/database.ts'
-import type { PaymentRow, PspConfigRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Operation, Services, StepContext } from '../../platform/operations/operation.ts'
@@ -67,7 +67,7 @@ export function taskRunner(operation: Operation, tenant: Tenant, database: Datab
 const CONFIGS_LIMIT = 10
 
 /** Current provider configuration of a store. */
-export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | undefined> {
+export function currentConfig(db: Db, storeId: string): Promise<Row<'psp_config'> | undefined> {
   return db
     .selectFrom('psp_config')
     .selectAll()
@@ -77,7 +77,7 @@ export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | u
 }
 
 /** Current and replaced configurations whose notifications may still arrive, the newest first. */
-export function configsOf(db: Db, storeId: string, provider: string): Promise<PspConfigRow[]> {
+export function configsOf(db: Db, storeId: string, provider: string): Promise<Row<'psp_config'>[]> {
   return db
     .selectFrom('psp_config')
     .selectAll()
@@ -90,12 +90,12 @@ export function configsOf(db: Db, storeId: string, provider: string): Promise<Ps
 }
 
 /** Configuration by id. */
-export function readConfig(db: Db, configId: string): Promise<PspConfigRow> {
+export function readConfig(db: Db, configId: string): Promise<Row<'psp_config'>> {
   return db.selectFrom('psp_config').selectAll().where('config_id', '=', configId).executeTakeFirstOrThrow()
 }
 
 /** Replaces the configuration of a store. Deletes old configurations that have no payments. */
-export async function replaceConfig(db: Db, row: PspConfigRow): Promise<void> {
+export async function replaceConfig(db: Db, row: Row<'psp_config'>): Promise<void> {
   const used = db.selectFrom('payment').select('config_id').where('store_id', '=', row.store_id)
   await db.deleteFrom('psp_config').where('store_id', '=', row.store_id).where('config_id', 'not in', used).execute()
   await db.updateTable('psp_config').set({ is_current: 0 }).where('store_id', '=', row.store_id).execute()
@@ -103,7 +103,7 @@ export async function replaceConfig(db: Db, row: PspConfigRow): Promise<void> {
 }
 
 /** Payment by id. */
-export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | undefined> {
+export function findPayment(db: Db, paymentId: string): Promise<Row<'payment'> | undefined> {
   return db.selectFrom('payment').selectAll().where('payment_id', '=', paymentId).executeTakeFirst()
 }
 
@@ -112,7 +112,7 @@ export async function findPaymentOfNotice(
   db: Db,
   configId: string,
   notice: { sessionId: string | null; paymentId: string | null },
-): Promise<PaymentRow | undefined> {
+): Promise<Row<'payment'> | undefined> {
   const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
   if (notice.sessionId === null)
     return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
@@ -127,7 +127,7 @@ export async function findPaymentOfMovement(
   db: Db,
   configId: string,
   { chargeId, ...names }: { chargeId: string | null; sessionId: string | null; paymentId: string | null },
-): Promise<PaymentRow | undefined> {
+): Promise<Row<'payment'> | undefined> {
   const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
   const byCharge = chargeId === null ? undefined : await ours.where('charge_ref', '=', chargeId).executeTakeFirst()
   if (byCharge || names.paymentId === null) return byCharge ?? findPaymentOfNotice(db, configId, names)
@@ -135,7 +135,7 @@ export async function findPaymentOfMovement(
 }
 
 /** The payment of a purchase, if the payment is being opened or is open. */
-export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+export function openPaymentOf(db: Db, purchaseId: string): Promise<Row<'payment'> | undefined> {
   return db
     .selectFrom('payment')
     .selectAll()
@@ -147,9 +147,9 @@ export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | 
 /** Updates a payment if its state and number of checks are unchanged. Returns undefined otherwise. */
 export function updatePayment(
   db: Db,
-  payment: PaymentRow,
-  change: Partial<PaymentRow>,
-): Promise<PaymentRow | undefined> {
+  payment: Row<'payment'>,
+  change: Partial<Row<'payment'>>,
+): Promise<Row<'payment'> | undefined> {
   return db
     .updateTable('payment')
     .set(change)
@@ -164,7 +164,7 @@ export function updatePayment(
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Due payments, sorted by due time. */
-export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
+export function duePayments(db: Db, nowMs: number, limit: number): Promise<Row<'payment'>[]> {
   const due = db
     .selectFrom('payment')
     .selectAll()
@@ -178,7 +178,7 @@ export function isDue(dueMs: number, nowMs: number): boolean {
 }
 
 /** Due refunds, sorted by due time. */
-export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
+export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Row<'refund'>[]> {
   const due = db
     .selectFrom('refund')
     .selectAll()
@@ -187,7 +187,7 @@ export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Refund
 }
 
 /** Refund by id. */
-export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefined> {
+export function findRefund(db: Db, refundId: string): Promise<Row<'refund'> | undefined> {
   return db.selectFrom('refund').selectAll().where('refund_id', '=', refundId).executeTakeFirst()
 }
 
@@ -196,7 +196,7 @@ export async function findRefundOfNotice(
   db: Db,
   configId: string,
   { refundRef, refundId }: { refundRef: string; refundId: string | null },
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   const ours = db
     .selectFrom('refund')
     .innerJoin('payment', 'payment.payment_id', 'refund.payment_id')
@@ -207,7 +207,7 @@ export async function findRefundOfNotice(
 }
 
 /** Other refunds of the same payment. */
-export function siblingsOf(db: Db, refund: RefundRow): Promise<RefundRow[]> {
+export function siblingsOf(db: Db, refund: Row<'refund'>): Promise<Row<'refund'>[]> {
   return db
     .selectFrom('refund')
     .selectAll()

@@ -1,6 +1,5 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow, PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import {
   hasOpenAuthorizations,
@@ -16,9 +15,8 @@ import { emitRefunded, bookRefund, unbookRefund } from '../checkout/book-refund.
 import { countsAgainstTotal, DOUBT, isPending, unrefundedCent } from '../../shop/purchases/refunds.ts'
 import { makeRoom } from './make-room.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
-import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import { ITEM_UNKNOWN, itemsWith, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
-import { rightsOfPurchase } from '../../protection/rights/rights.ts'
+import { rightsOfPurchase, type UnitRight } from '../../protection/rights/rights.ts'
 import { isCoupon, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 
@@ -30,15 +28,15 @@ interface WantedPieces extends TagLists {
 
 /** A purchase and what is known about its tagged pieces. */
 interface Known {
-  readonly purchase: PurchaseRow
-  readonly units: readonly PurchaseUnitRow[]
+  readonly purchase: Row<'purchase'>
+  readonly units: readonly Row<'purchase_unit'>[]
   /** Release rights by line and number of the piece. */
-  readonly rights: ReadonlyMap<string, UnitRightRow>
+  readonly rights: ReadonlyMap<string, UnitRight>
   /** Finds the items of named tags. */
   readonly itemOf: Awaited<ReturnType<typeof itemsWith>>
 }
 
-const keyOf = ({ line_id, unit_no }: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>) => `${line_id}/${unit_no}`
+const keyOf = ({ line_id, unit_no }: Pick<Row<'purchase_unit'>, 'line_id' | 'unit_no'>) => `${line_id}/${unit_no}`
 
 /**
  * Chooses the pieces that come back (ADR sales). `gone`: pieces that came back with other refunds. Deposits follow their
@@ -80,7 +78,7 @@ export async function choosePieces(
 }
 
 function piecesOfLine(
-  line: PurchaseLineRow,
+  line: Row<'purchase_line'>,
   gone: Pieces | undefined,
   known: Known,
   wish: WantedPieces,
@@ -116,7 +114,7 @@ const TAG_IS_ON = 3
  * returned, then those of which no tag is known, so that no right outlives its goods, then those whose tag was taken
  * off. Pieces whose known tag is still on them can be distinguished, so the request must name them.
  */
-function rankOf(unit: PurchaseUnitRow, { rights }: Known): number {
+function rankOf(unit: Row<'purchase_unit'>, { rights }: Known): number {
   const right = rights.get(keyOf(unit))
   if (right && right.returned_by !== null) return 0
   if (right?.state === 'used' && right.outcome === 'confirmed') return 2
@@ -128,13 +126,13 @@ function rankOf(unit: PurchaseUnitRow, { rights }: Known): number {
  * piece of which no tag is known.
  */
 function namedUnits(
-  line: PurchaseLineRow,
-  free: readonly PurchaseUnitRow[],
+  line: Row<'purchase_line'>,
+  free: readonly Row<'purchase_unit'>[],
   known: Known,
   wish: WantedPieces,
   path: string,
-): PurchaseUnitRow[] {
-  const units: PurchaseUnitRow[] = []
+): Row<'purchase_unit'>[] {
+  const units: Row<'purchase_unit'>[] = []
   const items = new Set<string>()
   const { store_id: storeId } = known.purchase
   for (const { path: where, identifiers } of tagsIn(wish, path)) {
@@ -179,7 +177,7 @@ export async function recordRefundDone(
   call: Call,
   refundId: string,
   providerRef: string | null,
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
   // If the refund certainly failed, the provider has already reported the failure. This report describes a later state
@@ -215,7 +213,11 @@ export async function recordRefundDone(
  * Returns the purchase of a completed refund. If a whole refund had failed first and the purchase was restored, cancels
  * the purchase now.
  */
-async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
+async function cancelAfterLateSuccess(
+  call: Call,
+  purchase: Row<'purchase'>,
+  refund: Row<'refund'>,
+): Promise<Row<'purchase'>> {
   if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
   return updatePurchase(call.db, purchase, {
     status: 'CANCELLED',
@@ -228,7 +230,7 @@ async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund:
  * Updates a cancelled purchase after one of its refunds completed. Does nothing while other refunds of the purchase are
  * pending. The last of these refunds ends the cancellation.
  */
-async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {
+async function updateCancelledPurchase(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (refunds.some(isPending)) return
   if (refunds.some((refund) => refund.kind === 'whole' && refund.state === 'done')) {
@@ -244,10 +246,10 @@ async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promi
  */
 export async function recordRefundFailed(
   call: Call,
-  refund: RefundRow,
+  refund: Row<'refund'>,
   why: string,
   inDoubt: boolean,
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   const { db, nowMs, services } = call
   const failed = await updateRefund(db, refund, {
     state: 'failed',
@@ -274,7 +276,7 @@ export async function recordRefundFailed(
 }
 
 /** Restores the purchase, unless another refund of the cancellation completed or is pending. */
-export async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
+export async function recordMissingMoney(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))
     await restorePurchase(call, purchase)
@@ -301,7 +303,7 @@ export async function applyRefundNotice(
  * True if a refund that the provider paid fits into its payment. Only one that staff denied may not fit: they may have
  * refunded its amount again. What is not sent yet of that becomes smaller.
  */
-async function mayBeBooked(call: Call, refund: RefundRow): Promise<boolean> {
+async function mayBeBooked(call: Call, refund: Row<'refund'>): Promise<boolean> {
   if (refund.in_doubt !== DOUBT.deniedByStaff) return true
   const payment = refund.payment_id === null ? undefined : await findPayment(call.db, refund.payment_id)
   const all = await refundsOf(call.db, refund.purchase_id)
@@ -310,7 +312,7 @@ async function mayBeBooked(call: Call, refund: RefundRow): Promise<boolean> {
   return payment !== undefined && makeRoom(call, all, payment, refund.amount_cent)
 }
 
-async function raiseUnclear({ db, services, nowMs }: Call, refund: RefundRow): Promise<void> {
+async function raiseUnclear({ db, services, nowMs }: Call, refund: Row<'refund'>): Promise<void> {
   await raiseException(
     { db, tenant: refund.tenant, platform: services.platform, nowMs },
     {
@@ -324,7 +326,7 @@ async function raiseUnclear({ db, services, nowMs }: Call, refund: RefundRow): P
 }
 
 /** True if this state would change the refund. */
-export function changesRefund(refund: RefundRow, state: RefundNotice['state']): boolean {
+export function changesRefund(refund: Row<'refund'>, state: RefundNotice['state']): boolean {
   if (refund.state === 'held' || state === 'open') return false
   const isOpen = refund.state === 'failed' && refund.in_doubt !== DOUBT.none
   if (state === 'done') return refund.state === 'due' || isOpen

@@ -3,9 +3,7 @@ import { assert } from '../../../policy/assert.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, lines, text } from '../../platform/operations/fields.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
 import {
@@ -46,12 +44,12 @@ import { isItemOf, passUnitOf, returnUnits } from '../../protection/leases/retur
 /** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). Returns these items. */
 export async function returnItems(
   call: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   pieces: readonly Pieces[],
   refundId: string,
-): Promise<ProtectedItemRow[]> {
+): Promise<Row<'protected_item'>[]> {
   const { db, nowMs } = call
-  const returned: ProtectedItemRow[] = []
+  const returned: Row<'protected_item'>[] = []
   const named = new Set(pieces.flatMap(({ itemLineId, unitNos }) => unitNos.map((unitNo) => `${itemLineId}/${unitNo}`)))
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) =>
     named.has(`${unit.line_id}/${unit.unit_no}`),
@@ -75,7 +73,7 @@ export async function returnItems(
 }
 
 /** True if all goods of a purchase came back: its receipt opens no barrier any more. */
-async function areAllBack({ db }: Call, { purchase_id: purchaseId }: PurchaseRow): Promise<boolean> {
+async function areAllBack({ db }: Call, { purchase_id: purchaseId }: Row<'purchase'>): Promise<boolean> {
   const gone = returnedPieces(await refundsOf(db, purchaseId))
   const lines = await readLines(db, purchaseId)
   return lines.every((line) => isCoupon(line) || (gone.get(line.line_id)?.quantity ?? 0) >= line.quantity)
@@ -204,7 +202,7 @@ async function askProvider(work: StepContext, input: z.output<typeof Request>): 
     })
 }
 
-function presentRefund(refund: RefundRow) {
+function presentRefund(refund: Row<'refund'>) {
   const status: 'pending' | 'done' | 'failed' =
     refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
   return {
@@ -221,7 +219,7 @@ async function beginRefund(
   call: Call,
   whole: WholePurchase,
   input: z.output<typeof Request>,
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   const { purchase } = whole
   assertNotOfTill(purchase)
   const isPart = input.amount !== undefined || input.lines !== undefined
@@ -249,7 +247,7 @@ async function beginRefund(
  * Releases held refunds after staff confirmed that they have the goods. Returns `done` if no provider has to pay
  * anything and nothing is pending.
  */
-async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
+async function releaseConfirmedRefunds(call: Call, purchase: Row<'purchase'>): Promise<'done' | 'to_send' | 'nothing'> {
   if (purchase.refund_status !== 'pending') return 'nothing'
   const state = await releaseHeldRefunds(call, purchase)
   if (state !== 'none') return 'to_send'
@@ -272,7 +270,11 @@ async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reaso
 /**
  * Repeats a failed refund of a cancelled purchase, or returns a pending refund. Also handles refunds of late payments.
  */
-async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
+async function refundAgain(
+  call: Call,
+  { purchase }: WholePurchase,
+  refunds: readonly Row<'refund'>[],
+): Promise<Row<'refund'>> {
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
   )
@@ -305,14 +307,14 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
  * True if another refund already repeats this refund of a late payment. Another refund with an unknown result counts as
  * a repetition only if this refund is not in doubt.
  */
-function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
+function isRepeated(refund: Row<'refund'>, refunds: readonly Row<'refund'>[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
   )
   return others.some((other) => (refund.in_doubt === DOUBT.open ? other.state !== 'failed' : countsAgainstTotal(other)))
 }
 
-function notRefundable({ status }: PurchaseRow): Failure {
+function notRefundable({ status }: Row<'purchase'>): Failure {
   return precondition('purchase_not_refundable', `a purchase that is ${status} cannot be refunded`, {
     allowedNext: [],
   })
@@ -327,9 +329,9 @@ interface Part {
 async function refundPart(
   call: Call,
   whole: WholePurchase,
-  refunds: readonly RefundRow[],
+  refunds: readonly Row<'refund'>[],
   input: z.output<typeof Request>,
-): Promise<RefundRow> {
+): Promise<Row<'refund'>> {
   const { purchase } = whole
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw notRefundable(purchase)
   for (const refund of refunds.filter(({ kind, state, in_doubt: inDoubt }) => {
@@ -371,7 +373,7 @@ async function refundPart(
 async function partOf(
   call: Call,
   whole: WholePurchase,
-  others: readonly RefundRow[],
+  others: readonly Row<'refund'>[],
   { lines: wanted, amount }: z.output<typeof Request>,
 ): Promise<Part> {
   const leftCent = refundableCent(whole.purchase, others)
@@ -396,9 +398,9 @@ async function partOf(
 /** Ends the doubt about a failed refund after staff saw that the provider did not pay it. */
 async function settleAsUnpaid(
   call: Call,
-  refunds: readonly RefundRow[],
+  refunds: readonly Row<'refund'>[],
   { refundId, lines: goods, amount, confirmedBy }: z.output<typeof Request>,
-): Promise<RefundRow> {
+): Promise<Row<'refund'>> {
   if (refundId === undefined || goods || amount !== undefined || confirmedBy !== undefined)
     throw invalid('notPaid', 'goes with the refundId of a refund in doubt, and with nothing else')
   const refund = refunds.find((each) => each.refund_id === refundId)
@@ -420,9 +422,9 @@ async function settleAsUnpaid(
 async function nameGoods(
   call: Call,
   whole: WholePurchase,
-  refunds: readonly RefundRow[],
+  refunds: readonly Row<'refund'>[],
   { refundId, lines: wanted, amount }: z.output<typeof Request>,
-): Promise<RefundRow> {
+): Promise<Row<'refund'>> {
   const { purchase } = whole
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw notRefundable(purchase)
   if (!wanted || amount !== undefined)

@@ -4,7 +4,7 @@ import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { preparedRows } from '../../platform/persistence/prepared.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { finishCancellation } from '../checkout/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../../shop/purchases/refunds.ts'
@@ -74,7 +74,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
 }
 
 /** True if each token of the purchase is void, used up or expired, and all agents have acknowledged the denial. */
-async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
+async function mayRelease(db: Db, purchase: Row<'purchase'>, nowMs: number): Promise<boolean> {
   return !(await hasUsableToken(db, purchase, nowMs)) && (await isDenialAcknowledged(db, purchase))
 }
 
@@ -82,7 +82,7 @@ async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise
  * True if a ledger may accept a token of the purchase again. The cloud's own ledger rejects revoked tokens. For other
  * tokens, the cloud needs evidence of all steps.
  */
-async function hasUsableToken(db: Db, { purchase_id }: PurchaseRow, nowMs: number): Promise<boolean> {
+async function hasUsableToken(db: Db, { purchase_id }: Row<'purchase'>, nowMs: number): Promise<boolean> {
   const token = await db
     .selectFrom('protection_authorization as a')
     .select('a.nonce')
@@ -99,7 +99,7 @@ async function hasUsableToken(db: Db, { purchase_id }: PurchaseRow, nowMs: numbe
 }
 
 /** True if every agent of the store has received the deny list that contains this receipt. */
-async function isDenialAcknowledged(db: Db, purchase: PurchaseRow): Promise<boolean> {
+async function isDenialAcknowledged(db: Db, purchase: Row<'purchase'>): Promise<boolean> {
   const agents = await db
     .selectFrom('agent')
     .select('deny_seq')

@@ -1,5 +1,5 @@
 import type { Call } from '../../platform/operations/operation.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { connectionOf } from './connection.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { ProviderFault } from './provider.ts'
@@ -25,7 +25,7 @@ const KEY_GUARD_MS = 3_600_000
  * Sends a due refund and records the result. May be repeated after a crash: the provider's list shows an earlier
  * attempt, or the refund id is the idempotency key. Returns the updated refund.
  */
-export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
+export async function sendRefund(run: Runner, refundId: string): Promise<Row<'refund'> | undefined> {
   const due = await run.read((db) => findRefund(db, refundId))
   if (due?.state !== 'due') return undefined
   const fault = await learnRefunds(run, due)
@@ -64,7 +64,7 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
  * Throws if the provider may have forgotten the idempotency key of an earlier attempt: it might pay again. A backup may
  * lack the attempt; then it happened at the earliest when the refund was created.
  */
-function assertKeyIsKnown(refund: RefundRow, provider: string, nowMs: number): void {
+function assertKeyIsKnown(refund: Row<'refund'>, provider: string, nowMs: number): void {
   const keyMs = providerNamed(provider)?.refundKeyMs ?? 0
   if (keyMs === Infinity) return
   // A negative age comes from a clock that was ahead, and says nothing.
@@ -78,12 +78,12 @@ function assertKeyIsKnown(refund: RefundRow, provider: string, nowMs: number): v
 }
 
 /** True if an earlier attempt may have succeeded, although the cloud received no result. */
-function mayHaveSucceeded({ attempts, in_doubt }: RefundRow): boolean {
+function mayHaveSucceeded({ attempts, in_doubt }: Row<'refund'>): boolean {
   return attempts > 1 || in_doubt === DOUBT.open
 }
 
 /** True if another refund of the same payment was sent and has no result yet. */
-function isUnderWay(other: RefundRow, due: RefundRow): boolean {
+function isUnderWay(other: Row<'refund'>, due: Row<'refund'>): boolean {
   return other.state === 'due' && other.attempts > 0 && (due.attempts === 0 || other.refund_id < due.refund_id)
 }
 
@@ -119,7 +119,11 @@ async function beginTry(call: Call, refundId: string, attemptsBefore: number) {
 }
 
 /** Records the failure if no newer attempt was made. */
-async function recordRefusal(call: Call, tried: RefundRow, fault: ProviderFault): Promise<RefundRow | undefined> {
+async function recordRefusal(
+  call: Call,
+  tried: Row<'refund'>,
+  fault: ProviderFault,
+): Promise<Row<'refund'> | undefined> {
   const refund = await findRefund(call.db, tried.refund_id)
   if (!refund || refund.state !== 'due' || refund.attempts !== tried.attempts) return refund
   return recordRefundFailed(call, refund, fault.message, !fault.isFinal || mayHaveSucceeded(tried))

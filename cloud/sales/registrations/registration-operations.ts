@@ -41,7 +41,7 @@ import { notFound, precondition } from '../../platform/foundation/failure.ts'
 import { countStores } from '../../platform/stores/queries.ts'
 import { KEY_KINDS, type KeyKind } from '../../platform/accounts/api-keys.ts'
 import { addKey } from '../../platform/accounts/keys.ts'
-import type { RegistrationRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { makeStore } from '../../platform/stores/make-store.ts'
 import { Store, toStore } from '../../platform/stores/schema.ts'
 
@@ -50,7 +50,7 @@ import { Store, toStore } from '../../platform/stores/schema.ts'
  * decided.
  */
 
-async function undecided(call: Call, registrationId: string): Promise<RegistrationRow> {
+async function undecided(call: Call, registrationId: string): Promise<Row<'registration'>> {
   const row = await findRegistration(call.db, registrationId)
   if (!row) throw notFound('registration')
   if (row.status !== 'pending') throw precondition('registration_decided', `the registration was ${row.status} already`)
@@ -60,7 +60,7 @@ async function undecided(call: Call, registrationId: string): Promise<Registrati
 /** Returns the requested package if the account's package includes it. */
 async function includedPackage(
   { db }: Call,
-  { account_id: accountId }: RegistrationRow,
+  { account_id: accountId }: Row<'registration'>,
   requested: Package | undefined,
 ) {
   if (requested === undefined || accountId === null) return undefined

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import type { RegistrationRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Period in which requests of one network are counted, ms. */
 export const NETWORK_MS = 24 * 3_600_000
@@ -7,17 +7,21 @@ export const NETWORK_MS = 24 * 3_600_000
 const PENDING_MS = 30 * 24 * 3_600_000
 
 /** Finds a registration of any submitter. */
-export function findRegistration(db: Db, registrationId: string): Promise<RegistrationRow | undefined> {
+export function findRegistration(db: Db, registrationId: string): Promise<Row<'registration'> | undefined> {
   return db.selectFrom('registration').selectAll().where('registration_id', '=', registrationId).executeTakeFirst()
 }
 
 /** Adds a registration. */
-export async function insertRegistration(db: Db, row: RegistrationRow): Promise<void> {
+export async function insertRegistration(db: Db, row: Row<'registration'>): Promise<void> {
   await db.insertInto('registration').values(row).execute()
 }
 
 /** Sets columns of a registration. */
-export async function updateRegistration(db: Db, registrationId: string, set: Partial<RegistrationRow>): Promise<void> {
+export async function updateRegistration(
+  db: Db,
+  registrationId: string,
+  set: Partial<Row<'registration'>>,
+): Promise<void> {
   await db.updateTable('registration').set(set).where('registration_id', '=', registrationId).execute()
 }
 
@@ -76,7 +80,7 @@ export async function pruneRegistrations(db: Db, nowMs: number): Promise<void> {
 }
 
 interface RegistrationFilter {
-  status?: RegistrationRow['status'] | undefined
+  status?: Row<'registration'>['status'] | undefined
   /** Limits the list to this submitter. */
   tenant?: string | undefined
   /** Limits the list to registrations of these stores. */
@@ -89,7 +93,7 @@ interface RegistrationFilter {
 export function listRegistrations(
   db: Db,
   { status, tenant, storeIds, after, limit }: RegistrationFilter,
-): Promise<RegistrationRow[]> {
+): Promise<Row<'registration'>[]> {
   let query = db.selectFrom('registration').selectAll()
   if (status !== undefined) query = query.where('status', '=', status)
   if (tenant !== undefined) query = query.where('tenant', '=', tenant)

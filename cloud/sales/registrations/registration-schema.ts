@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { iso, definedFields, Success } from '../../platform/operations/fields.ts'
-import type { RegistrationRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
 /** Response to a submitted registration. */
@@ -11,7 +11,7 @@ export const RegistrationPending = z.strictObject({
 })
 
 /** Makes the response to a new registration. */
-export function pendingAnswer({ registration_id }: RegistrationRow): z.infer<typeof RegistrationPending> {
+export function pendingAnswer({ registration_id }: Row<'registration'>): z.infer<typeof RegistrationPending> {
   return { success: true, registrationId: registration_id, status: 'pending' }
 }
 
@@ -37,7 +37,7 @@ export const Registration = z.strictObject({
 })
 
 /** Converts a row for the API. */
-export function toRegistration(row: RegistrationRow): z.infer<typeof Registration> {
+export function toRegistration(row: Row<'registration'>): z.infer<typeof Registration> {
   const { fields, role, contactEmail, package: wish } = JSON.parse(row.details) as RegistrationDetails
   const { street, city, postal_code, country_code } = fields
   const address =

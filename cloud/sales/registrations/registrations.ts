@@ -4,7 +4,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import { Failure, precondition } from '../../platform/foundation/failure.ts'
 import { type AccountCaller, type Package, tenantOf, isAtLeast, PACKAGES } from '../../platform/foundation/caller.ts'
 import { holderOf } from '../../platform/foundation/shared-slots.ts'
-import type { RegistrationRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { StoreFields } from '../../platform/stores/store-input.ts'
 import {
   countOfNetwork,
@@ -109,7 +109,7 @@ export async function registerStore(
   call: Call,
   caller: AccountCaller,
   details: RegistrationDetails,
-): Promise<RegistrationRow> {
+): Promise<Row<'registration'>> {
   assertUnbound(caller)
   if ((await countPending(call.db, caller.tenant)) >= PENDING_PER_ACCOUNT) {
     throw precondition(
@@ -134,7 +134,7 @@ export async function requestAccount(
   call: Call,
   details: RegistrationDetails,
   claimHash: string,
-): Promise<RegistrationRow> {
+): Promise<Row<'registration'>> {
   // Users of the console may be anywhere, so the share is that of their account.
   const network = hash('sha256', holderOf(call.caller), 'base64url')
   if ((await countOfNetwork(call.db, network, call.nowMs)) >= NETWORK_REQUESTS)
@@ -149,9 +149,9 @@ export async function requestAccount(
 async function register(
   call: Call,
   details: RegistrationDetails,
-  by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash' | 'network'>,
-): Promise<RegistrationRow> {
-  const row: RegistrationRow = {
+  by: Pick<Row<'registration'>, 'kind' | 'account_id' | 'tenant' | 'claim_hash' | 'network'>,
+): Promise<Row<'registration'>> {
+  const row: Row<'registration'> = {
     registration_id: newId('reg', call.services.platform),
     ...by,
     company_name: details.fields.legal_name ?? '',

@@ -11,9 +11,8 @@ import { writeProducts } from '../../shop/catalogue/write-products.ts'
 import type { Tenant, Package } from '../../platform/foundation/caller.ts'
 import { eurosOf } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { nextItemSeq } from '../../protection/items/item-sequence.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../../policy/vocabulary.ts'
 import { blankProgram, withSettings, type ProgramSettings } from '../../shop/loyalty/program-operations.ts'
@@ -172,7 +171,7 @@ async function seedStore(
   db: Db,
   tenant: Tenant,
   store: SandboxStore,
-  products: ProductRow[],
+  products: Row<'product'>[],
   platform: Platform,
 ): Promise<void> {
   const storeId = newId('st', platform)
@@ -213,7 +212,7 @@ async function insertStore({ db, tenant, store, storeId, nowMs }: Seeding): Prom
     .execute()
 }
 
-async function listProducts({ db, storeId, nowMs }: Seeding, products: readonly ProductRow[]): Promise<void> {
+async function listProducts({ db, storeId, nowMs }: Seeding, products: readonly Row<'product'>[]): Promise<void> {
   const listings = products.map((product) => ({
     before: product,
     after: product,
@@ -251,7 +250,7 @@ async function insertDevices({ db, tenant, store, storeId, platform, nowMs }: Se
 
 async function insertItems(
   { db, tenant, store, storeId, platform, nowMs }: Seeding,
-  products: readonly ProductRow[],
+  products: readonly Row<'product'>[],
 ): Promise<void> {
   const tagged = products.filter((p) => p.tagged === 1)
   const items = tagged.flatMap((product, n) =>
@@ -280,7 +279,7 @@ function productRow(
   tenant: Tenant,
   productId: string,
   nowMs: number,
-): ProductRow {
+): Row<'product'> {
   const { priceCent, oldPriceCent, allergens, ...optional } = product
   const prices = { price: eurosOf(priceCent), ...(oldPriceCent !== undefined && { oldPrice: eurosOf(oldPriceCent) }) }
   const input = {
@@ -311,9 +310,9 @@ interface ItemSeed {
 
 /** Every item has an EPC and a printed tag number. Every third item also has an NFC tag. */
 function itemRow(
-  product: ProductRow,
+  product: Row<'product'>,
   { tenant, storeId, storeNo, itemId, n, i, random, nowMs }: ItemSeed,
-): Omit<ProtectedItemRow, 'item_seq'> {
+): Omit<Row<'protected_item'>, 'item_seq'> {
   const serial = String(random.subarray(0, 4).reduce((sum, byte) => sum * 256 + byte, 0))
   const hasNfc = (n + i) % 3 === 0
   const tagId = `HT-${storeNo}-${String(n + 1).padStart(3, '0')}-${i + 1}`

@@ -5,8 +5,7 @@ import { operation } from '../../platform/operations/operation.ts'
 import { isAtLeast, type Package, rolesFrom } from '../../platform/foundation/caller.ts'
 import { packageMissing } from '../../platform/operations/perform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { deviceWorkflow } from '../../protection/store-facts/device-queries.ts'
 import { storeDocumentChanged } from '../../protection/store-facts/parsed-policy.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -71,7 +70,7 @@ export const updateStore = operation({
 })
 
 /** Throws 409 if lockers in which orders wait would open for any paid receipt, because the store's workflow is theirs. */
-async function assertNoOpenLocker(db: Db, store: StoreRow, next: StoreRow): Promise<void> {
+async function assertNoOpenLocker(db: Db, store: Row<'store'>, next: Row<'store'>): Promise<void> {
   if (next.workflow_type === store.workflow_type) return
   const devices = await db
     .selectFrom('device')
@@ -81,13 +80,13 @@ async function assertNoOpenLocker(db: Db, store: StoreRow, next: StoreRow): Prom
     .where('device.workflow_type', 'is', null)
     .where('pickup_order.status', '=', 'ready')
     .execute()
-  const opens = (device: DeviceRow) =>
+  const opens = (device: Row<'device'>) =>
     deviceWorkflow(device, next) === 'self_service' && deviceWorkflow(device, store) !== 'self_service'
   if (devices.some(opens))
     throw precondition('locker_in_use', 'an order waits in a locker that follows the store: hand it over first')
 }
 
-async function assertUnchanged(db: Db, store: StoreRow, sent: SystemSet): Promise<void> {
+async function assertUnchanged(db: Db, store: Row<'store'>, sent: SystemSet): Promise<void> {
   const receipts = await countReceipts(db, [store.store_id])
   const { id, mode, rating, receiptCount } = toMasterData(store, receipts.get(store.store_id) ?? 0)
   const refuse = (path: string) => invalid(path, 'is set by the system')
@@ -102,7 +101,7 @@ async function assertUnchanged(db: Db, store: StoreRow, sent: SystemSet): Promis
 }
 
 /** Throws 403 if a field switches on a feature that the package of a live store lacks. */
-function assertPackageHas(store: StoreRow, fields: StoreFields): void {
+function assertPackageHas(store: Row<'store'>, fields: StoreFields): void {
   const inSandbox = store.tenant.endsWith('.test')
   const have = store.package as Package
   if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW'))

@@ -1,7 +1,7 @@
 import type { TillEvidence } from '../../../policy/journal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { raiseForeignEvidence } from '../../protection/evidence/evidence-scope.ts'
 import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
@@ -15,7 +15,7 @@ import { voidSaleOf } from './void-sale.ts'
 const PREDECESSORS = 10
 
 /** True if the policy names the agent, or the one whose ledger it continues: those rows were acknowledged. */
-async function isNamed({ db }: Call, store: StoreRow, agentId: string): Promise<boolean> {
+async function isNamed({ db }: Call, store: Row<'store'>, agentId: string): Promise<boolean> {
   const { agents } = policyOf(store).tillSales
   let id = agentId
   for (let n = 0; n < PREDECESSORS; n++) {

@@ -3,18 +3,12 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type {
-  ReceiptCodeRow,
-  TillHourRow,
-  TillReturnRow,
-  TillRevocationRow,
-  TillSaleRow,
-} from '../../platform/persistence/tables/tills.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 const byKey = prepared((db, p: { saleKey: string }) =>
   db.selectFrom('till_sale').selectAll().where('sale_key', '=', p.saleKey),
 )
-const upsert = preparedInsert((db, rows: readonly TillSaleRow[]) =>
+const upsert = preparedInsert((db, rows: readonly Row<'till_sale'>[]) =>
   db
     .insertInto('till_sale')
     .values(rows)
@@ -33,7 +27,7 @@ const upsert = preparedInsert((db, rows: readonly TillSaleRow[]) =>
 )
 
 /** Finds a sale by its identity. */
-export async function findSale(db: Db, saleKey: string): Promise<TillSaleRow | undefined> {
+export async function findSale(db: Db, saleKey: string): Promise<Row<'till_sale'> | undefined> {
   const [row] = await byKey(db, { saleKey })
   return row
 }
@@ -53,7 +47,7 @@ export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise
 }
 
 /** Writes a sale. Its identity and names stay. What was open counts from the time at which it was paid. */
-export async function saveSale(db: Db, row: TillSaleRow): Promise<void> {
+export async function saveSale(db: Db, row: Row<'till_sale'>): Promise<void> {
   await upsert(db, [row])
 }
 
@@ -71,11 +65,11 @@ export async function countOpenSales(db: Db, storeId: string, tillId: string | n
 }
 
 /** Names of a stored sale. */
-export function nameOf({ sale_id: saleId, till_id: tillId, series }: TillSaleRow): SaleName {
+export function nameOf({ sale_id: saleId, till_id: tillId, series }: Row<'till_sale'>): SaleName {
   return { saleId, ...(tillId !== null && { tillId }), ...(series !== null && { series }) }
 }
 
-const insertCode = preparedInsert((db, rows: readonly ReceiptCodeRow[]) =>
+const insertCode = preparedInsert((db, rows: readonly Row<'receipt_code'>[]) =>
   db
     .insertInto('receipt_code')
     .values(rows)
@@ -83,12 +77,12 @@ const insertCode = preparedInsert((db, rows: readonly ReceiptCodeRow[]) =>
 )
 
 /** Stores the hashes of printed codes. */
-export async function insertCodes(db: Db, rows: readonly ReceiptCodeRow[]): Promise<void> {
+export async function insertCodes(db: Db, rows: readonly Row<'receipt_code'>[]): Promise<void> {
   for (const chunk of insertChunks(rows)) await insertCode(db, chunk)
 }
 
 /** Sales that printed this code since `sinceMs`, at most two: two are one too many. */
-export function salesWithCode(db: Db, storeId: string, code: string, sinceMs: number): Promise<ReceiptCodeRow[]> {
+export function salesWithCode(db: Db, storeId: string, code: string, sinceMs: number): Promise<Row<'receipt_code'>[]> {
   return db
     .selectFrom('receipt_code')
     .selectAll()
@@ -99,7 +93,7 @@ export function salesWithCode(db: Db, storeId: string, code: string, sinceMs: nu
     .execute()
 }
 
-const addHour = prepared((db, p: TillHourRow) =>
+const addHour = prepared((db, p: Row<'till_hour'>) =>
   db
     .insertInto('till_hour')
     .values({ store_id: p.store_id, till_id: p.till_id, hour: p.hour, sales: p.sales, value_cent: p.value_cent })
@@ -113,7 +107,10 @@ const addHour = prepared((db, p: TillHourRow) =>
 )
 
 /** Adds a sale to the hour of its till. Returns the sums of the hour. */
-export async function addToHour(db: Db, row: TillHourRow): Promise<Pick<TillHourRow, 'sales' | 'value_cent'>> {
+export async function addToHour(
+  db: Db,
+  row: Row<'till_hour'>,
+): Promise<Pick<Row<'till_hour'>, 'sales' | 'value_cent'>> {
   const [sums] = await addHour(db, row)
   return { sales: Number(sums?.sales ?? row.sales), value_cent: Number(sums?.value_cent ?? row.value_cent) }
 }
@@ -127,17 +124,17 @@ export async function revocationOf(
   db: Db,
   storeId: string,
   tillId: string | undefined,
-): Promise<TillRevocationRow | undefined> {
+): Promise<Row<'till_revocation'> | undefined> {
   const [row] = tillId === undefined ? [] : await revocation(db, { storeId, tillId })
   return row
 }
 
 /** Finds a return by its key. */
-export function findReturn(db: Db, returnKey: string): Promise<TillReturnRow | undefined> {
+export function findReturn(db: Db, returnKey: string): Promise<Row<'till_return'> | undefined> {
   return db.selectFrom('till_return').selectAll().where('return_key', '=', returnKey).executeTakeFirst()
 }
 
-const upsertReturns = preparedInsert((db, rows: readonly TillReturnRow[]) =>
+const upsertReturns = preparedInsert((db, rows: readonly Row<'till_return'>[]) =>
   db
     .insertInto('till_return')
     .values(rows)
@@ -149,7 +146,7 @@ const upsertReturns = preparedInsert((db, rows: readonly TillReturnRow[]) =>
 )
 
 /** Inserts returns, or updates their answers. */
-export async function saveReturns(db: Db, rows: readonly TillReturnRow[]): Promise<void> {
+export async function saveReturns(db: Db, rows: readonly Row<'till_return'>[]): Promise<void> {
   for (const chunk of insertChunks(rows)) await upsertReturns(db, chunk)
 }
 
@@ -158,7 +155,7 @@ const waitingFor = preparedForMany((db, saleKeys) =>
 )
 
 /** Returns that wait for these sales, the oldest first. */
-export async function waitingReturns(db: Db, saleKeys: readonly string[]): Promise<TillReturnRow[]> {
+export async function waitingReturns(db: Db, saleKeys: readonly string[]): Promise<Row<'till_return'>[]> {
   const rows = await waitingFor(db, saleKeys)
   return rows.sort((a, b) => a.stored_ms - b.stored_ms || (a.return_key < b.return_key ? -1 : 1))
 }

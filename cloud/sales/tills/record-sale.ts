@@ -19,9 +19,7 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
@@ -66,7 +64,7 @@ export interface SaleResult {
 /** Records a sale, or finds it recorded. Throws 409 if another sale has its names. */
 export async function recordSale(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale & CustomerOfSale,
   recorded: Recorded,
 ): Promise<{ isNew: boolean; result: SaleResult }> {
@@ -95,7 +93,7 @@ export async function recordSale(
   return { isNew: true, result }
 }
 
-function resultOf({ saleId }: TillSale, { result }: TillSaleRow): SaleResult {
+function resultOf({ saleId }: TillSale, { result }: Row<'till_sale'>): SaleResult {
   return result === null ? { saleId, items: [], warnings: [] } : (JSON.parse(result) as SaleResult)
 }
 
@@ -103,7 +101,12 @@ function resultOf({ saleId }: TillSale, { result }: TillSaleRow): SaleResult {
  * Two sales with the same names: the first gives rights. If the second came from an agent that had acknowledged it while
  * it was apart, people must look at it.
  */
-async function conflictOf(call: Call, store: StoreRow, known: TillSaleRow, { agent }: Recorded): Promise<Error> {
+async function conflictOf(
+  call: Call,
+  store: Row<'store'>,
+  known: Row<'till_sale'>,
+  { agent }: Recorded,
+): Promise<Error> {
   if (agent)
     await raiseException(
       { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
@@ -124,11 +127,11 @@ async function conflictOf(call: Call, store: StoreRow, known: TillSaleRow, { age
 interface Incoming {
   readonly key: string
   readonly content: string
-  readonly known: TillSaleRow | undefined
+  readonly known: Row<'till_sale'> | undefined
   readonly recorded: Recorded
 }
 
-function saleRow(store: StoreRow, sale: TillSale, { key, content, known, recorded }: Incoming): TillSaleRow {
+function saleRow(store: Row<'store'>, sale: TillSale, { key, content, known, recorded }: Incoming): Row<'till_sale'> {
   return {
     sale_key: key,
     tenant: store.tenant,
@@ -150,7 +153,7 @@ function saleRow(store: StoreRow, sale: TillSale, { key, content, known, recorde
 /** Notes an open sale: it releases nothing, and ends after 30 minutes. */
 async function openSale(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   incoming: Incoming,
 ): Promise<{ isNew: boolean; result: SaleResult }> {
@@ -163,7 +166,7 @@ async function openSale(
 
 async function bookSale(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale & CustomerOfSale,
   incoming: Incoming,
 ): Promise<SaleResult> {
@@ -226,7 +229,7 @@ async function bookSale(
 /** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */
 async function whyHeld(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   storedMs: number,
   rows: SaleRows,
@@ -253,7 +256,7 @@ async function whyHeld(
 
 async function customerOf(
   { db }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   { userId, loyaltyCard }: CustomerOfSale,
 ): Promise<string | null> {
   if (userId !== undefined || loyaltyCard === undefined) return userId ?? null
@@ -262,11 +265,11 @@ async function customerOf(
 }
 
 function purchaseRow(
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   { lines }: SaleRows,
   made: { purchaseId: string; nowMs: number; userId: string | null },
-): PurchaseRow {
+): Row<'purchase'> {
   const { saleId, tillId, series } = sale
   return {
     purchase_id: made.purchaseId,
@@ -304,7 +307,7 @@ function purchaseRow(
 /** The tags of a sale with the status of their items after it. */
 async function itemsOf(
   { db }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   { tags, returned }: SaleRows,
 ): Promise<SaleResult['items']> {

@@ -12,10 +12,7 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import type { TillReturnRow } from '../../platform/persistence/tables/tills.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
@@ -56,7 +53,7 @@ interface ReturnRecorded {
 /** Books a return, or finds it booked. Throws if it contradicts what was sold. */
 export async function recordReturn(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   request: TillReturn,
   recorded: ReturnRecorded,
 ): Promise<{ isNew: boolean; result: ReturnResult }> {
@@ -72,7 +69,7 @@ export async function recordReturn(
       result: known.result === null ? waitingOf(request) : (JSON.parse(known.result) as ReturnResult),
     }
   const saleKey = await saleKeyOfReturn(call, store, request)
-  const row: TillReturnRow = {
+  const row: Row<'till_return'> = {
     return_key,
     tenant: store.tenant,
     store_id: store.store_id,
@@ -98,7 +95,7 @@ export async function recordReturn(
   return { isNew: true, result }
 }
 
-function assertMayWait({ length }: readonly TillReturnRow[]): void {
+function assertMayWait({ length }: readonly Row<'till_return'>[]): void {
   if (length >= WAITING_RETURNS_LIMIT)
     throw precondition(
       'too_many_waiting_returns',
@@ -109,7 +106,7 @@ function assertMayWait({ length }: readonly TillReturnRow[]): void {
 const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
 /** Applies the returns that waited for a sale. What contradicts the sale becomes an exception. */
-export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: string): Promise<void> {
+export async function applyWaitingReturns(call: Call, store: Row<'store'>, saleKey: string): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
   for (const row of await waitingReturns(call.db, [saleKey]))
@@ -119,10 +116,10 @@ export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: 
 /** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
 async function applyWaiting(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   purchaseId: string,
   request: TillReturn,
-  rows: readonly TillReturnRow[],
+  rows: readonly Row<'till_return'>[],
 ): Promise<void> {
   const [first] = rows
   if (!first) return
@@ -150,7 +147,7 @@ async function applyWaiting(
 }
 
 /** Identity of the sale of a return; undefined if the return names a purchase or only tags. */
-async function saleKeyOfReturn(call: Call, store: StoreRow, request: TillReturn): Promise<string | undefined> {
+async function saleKeyOfReturn(call: Call, store: Row<'store'>, request: TillReturn): Promise<string | undefined> {
   const { saleId, purchaseId, receipt, code, lines: pieces } = request
   const names = { saleId, purchaseId, receipt, code }
   const sent = Object.keys(names).filter((name) => names[name as keyof typeof names] !== undefined)
@@ -179,7 +176,7 @@ async function saleKeyOfReturn(call: Call, store: StoreRow, request: TillReturn)
 /** Identity of the sale that printed this code since `sinceMs`. Throws 404 and 409. */
 export async function saleKeyOfCode(
   { db }: Call,
-  { store_id: storeId }: StoreRow,
+  { store_id: storeId }: Row<'store'>,
   code: string,
   sinceMs = 0,
 ): Promise<string> {
@@ -191,7 +188,7 @@ export async function saleKeyOfCode(
 
 async function returnOf(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   purchaseId: string,
   request: TillReturn,
   storedMs: number,
@@ -205,7 +202,7 @@ async function returnOf(
 /** Returns goods that are named only by their tags, perhaps of several sales. */
 async function returnTags(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   request: TillReturn,
   recorded: ReturnRecorded,
 ): Promise<ReturnResult> {
@@ -261,15 +258,15 @@ const ITEM_KEY = 'item '
 /** Stores a return of items whose sales are not here yet, for each item. */
 async function waitForSales(
   call: Call,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   request: TillReturn,
   storedMs: number,
 ): Promise<void> {
-  const keyOf = ({ item_id: itemId }: ProtectedItemRow) => ITEM_KEY + itemId
+  const keyOf = ({ item_id: itemId }: Row<'protected_item'>) => ITEM_KEY + itemId
   const waiting = await waitingReturns(call.db, items.map(keyOf))
   for (const ofItem of groupBy(waiting, (row) => row.sale_key).values()) assertMayWait(ofItem)
   const { returnId, resellable, reason } = request
-  const rows = items.map((item): TillReturnRow => ({
+  const rows = items.map((item): Row<'till_return'> => ({
     return_key: `${returnKeyOf(item.store_id, request)} ${item.item_id}`,
     tenant: item.tenant,
     store_id: item.store_id,
@@ -294,7 +291,7 @@ async function waitForSales(
  */
 export async function applyReturnsOfItems(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   purchaseId: string,
   itemIds: readonly string[],
   soldMs: number,
@@ -314,7 +311,7 @@ export async function applyReturnsOfItems(
 }
 
 /** The rows of the items of a return as one return. */
-function joined(rows: readonly TillReturnRow[]): TillReturn {
+function joined(rows: readonly Row<'till_return'>[]): TillReturn {
   const requests = rows.map(({ body }) => JSON.parse(body) as TillReturn)
   const all = (list: 'epcs' | 'tagUids' | 'tagIds') => requests.flatMap((each) => each[list] ?? [])
   return {
@@ -329,10 +326,10 @@ function joined(rows: readonly TillReturnRow[]): TillReturn {
 /** Moves items back that no purchase of untag sold. Returns them by id. */
 async function comeBack(
   call: Call,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   request: TillReturn,
   reportedMs: number,
-): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
   const by = { reason: request.reason ?? `return ${request.returnId}`, reportedMs }
   const out = items.filter((item) => item.item_status !== 'returned')
   const moved = await moveBack(call, out, 'returned', by)
@@ -343,7 +340,7 @@ async function comeBack(
 }
 
 /** The items, each once. */
-function eachOnce(items: readonly ProtectedItemRow[]): ProtectedItemRow[] {
+function eachOnce(items: readonly Row<'protected_item'>[]): Row<'protected_item'>[] {
   return [...new Map(items.map((item) => [item.item_id, item])).values()]
 }
 
@@ -353,7 +350,7 @@ function eachOnce(items: readonly ProtectedItemRow[]): ProtectedItemRow[] {
  */
 export async function keepReturned(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   request: TillReturn,
   recorded: Required<ReturnRecorded>,
 ): Promise<void> {
@@ -378,7 +375,7 @@ const CLOCKS_DIFFER_MS = 60_000
 /** The purchases of these items that an agent or till sold after the return was stored, so it is about an earlier sale. */
 async function purchasesSince(
   db: Db,
-  items: readonly ProtectedItemRow[],
+  items: readonly Row<'protected_item'>[],
   { storedMs, agentId }: ReturnRecorded,
 ): Promise<ReadonlySet<string>> {
   if (agentId === undefined) return new Set()
@@ -387,17 +384,17 @@ async function purchasesSince(
   return new Set([...soldMs].filter(([, ms]) => ms > storedMs + CLOCKS_DIFFER_MS).map(([purchaseId]) => purchaseId))
 }
 
-const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
+const tagOf = ({ epc, tag_uid, tag_id }: Row<'protected_item'>) => epc ?? tag_uid ?? tag_id ?? ''
 
-function assertOfTill({ till }: PurchaseRow): void {
+function assertOfTill({ till }: Row<'purchase'>): void {
   if (till === null)
     throw precondition('not_sold_at_a_till', 'untag took the money of this purchase: return it with refundPayment')
 }
 
 async function returnPieces(
   call: Call,
-  store: StoreRow,
-  purchase: PurchaseRow,
+  store: Row<'store'>,
+  purchase: Row<'purchase'>,
   request: TillReturn,
   reportedMs: number,
 ): Promise<ReturnResult> {

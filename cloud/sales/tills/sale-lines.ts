@@ -16,9 +16,7 @@ import { findProduct } from '../../shop/catalogue/queries.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
 import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
@@ -30,13 +28,13 @@ import type { Doubt } from './doubts.ts'
 interface TagOfLine {
   readonly lineId: string
   readonly tag: SaleTag
-  readonly item: ProtectedItemRow | undefined
+  readonly item: Row<'protected_item'> | undefined
 }
 
 /** The rows of a sale, what is doubtful about it, and the tags that come back with it. */
 export interface SaleRows {
-  readonly lines: PurchaseLineRow[]
-  readonly units: PurchaseUnitRow[]
+  readonly lines: Row<'purchase_line'>[]
+  readonly units: Row<'purchase_unit'>[]
   readonly tags: TagOfLine[]
   /** Tags of lines with a negative quantity. */
   readonly returned: TagOfLine[]
@@ -65,7 +63,7 @@ export interface Recorded {
  */
 export async function rowsOfSale(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   purchaseId: string,
   recorded: Recorded,
@@ -83,7 +81,7 @@ export async function rowsOfSale(
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [], valueCent }
   const taken = new Set<string>()
   const cancelled = cancelledTags(sale)
-  const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
+  const tagged: { line: Row<'purchase_line'>; count: number; items: Row<'protected_item'>[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)
     const tags = tagsOf(line).map((tag) => ({
@@ -96,6 +94,7 @@ export async function rowsOfSale(
       rows.doubts.push({ code: 'sale_product_unknown', lineId, subject: line.ean ?? line.productId ?? '' })
     const product = named ?? (await productOfTags(call, store, tags))
     const row = lineRow(line, product, {
+      tenant: store.tenant,
       purchaseId,
       lineId: newId('lin', services.platform),
       lineNo: i,
@@ -113,7 +112,7 @@ export async function rowsOfSale(
     const goods = { storeId: store.store_id, line: row }
     if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), goods))
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
-    const items: ProtectedItemRow[] = []
+    const items: Row<'protected_item'>[] = []
     for (const each of tags) {
       const { item } = each
       if (cancelled.has(saleTagKey(each.tag))) continue
@@ -151,7 +150,7 @@ function takeBack(rows: SaleRows, back: readonly TagOfLine[]): void {
 /** Value of a sale for the limits of its till: the tagged goods of the store count at least with their own price. */
 async function valueOfSale(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   sale: TillSale,
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
 ): Promise<number> {
@@ -173,7 +172,7 @@ async function valueOfSale(
 /** Adds the tagged units. If the sale has more than a receipt may name, only the pieces whose tags it names. */
 function addUnits(
   rows: SaleRows,
-  tagged: readonly { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[],
+  tagged: readonly { line: Row<'purchase_line'>; count: number; items: Row<'protected_item'>[] }[],
   purchaseId: string,
 ): void {
   const isTooLong = tagged.reduce((sum, { count }) => sum + count, 0) > UNITS_LIMIT
@@ -197,7 +196,7 @@ function addUnits(
 
 async function productOf(
   { db }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   { ean, productId }: SaleLine,
   scanned: Awaited<ReturnType<typeof scannedProducts>>,
 ): Promise<PricedProduct | undefined> {
@@ -208,7 +207,7 @@ async function productOf(
 /** The product that all items of a line share, if the till names no product. */
 async function productOfTags(
   { db }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   tags: readonly TagOfLine[],
 ): Promise<PricedProduct | undefined> {
   const ids = new Set(tags.flatMap(({ item }) => (item?.store_id === store.store_id ? (item.product_id ?? []) : [])))
@@ -219,7 +218,7 @@ async function productOfTags(
 }
 
 /** Why a tag keeps its status; undefined if the sale makes it paid. */
-function whyDoubtful(store: StoreRow, { item }: TagOfLine, isStopped: boolean): Doubt['code'] | undefined {
+function whyDoubtful(store: Row<'store'>, { item }: TagOfLine, isStopped: boolean): Doubt['code'] | undefined {
   if (item?.store_id !== store.store_id) return 'sale_tag_unknown'
   if (item.item_status === 'paid' || item.item_status === 'picked_up') return 'item_already_paid'
   return item.item_status !== 'sellable' || isStopped ? 'sale_of_held_item' : undefined
@@ -231,14 +230,14 @@ function whyDoubtful(store: StoreRow, { item }: TagOfLine, isStopped: boolean): 
  */
 async function changedSince(
   { db, services }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   { agent, storedMs }: Recorded,
   tags: readonly SaleTag[],
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
-): Promise<(item: ProtectedItemRow) => boolean> {
+): Promise<(item: Row<'protected_item'>) => boolean> {
   if (!agent) return () => false
   const [epoch, seq] = agent.items
-  const isKnown = (item: ProtectedItemRow) => epoch === itemsEpoch(services) && item.item_seq <= seq
+  const isKnown = (item: Row<'protected_item'>) => epoch === itemsEpoch(services) && item.item_seq <= seq
   const unknown = tags.flatMap(({ kind, id, isValid }) => {
     const item = isValid ? itemOf({ [kind]: id }) : undefined
     return item && !isKnown(item) ? [item.item_id] : []
@@ -250,7 +249,7 @@ async function changedSince(
   return (item) => changed.has(item.item_id)
 }
 
-function isOtherProduct(item: ProtectedItemRow | undefined, line: PurchaseLineRow): boolean {
+function isOtherProduct(item: Row<'protected_item'> | undefined, line: Row<'purchase_line'>): boolean {
   const productId = item?.product_id ?? null
   return productId !== null && line.product_id !== null && productId !== line.product_id
 }
@@ -264,14 +263,15 @@ const NAME = 'Artikel'
 function lineRow(
   line: SaleLine,
   product: PricedProduct | undefined,
-  made: { purchaseId: string; lineId: string; lineNo: number; tillLine: string },
-): PurchaseLineRow {
+  made: { tenant: string; purchaseId: string; lineId: string; lineNo: number; tillLine: string },
+): Row<'purchase_line'> {
   const { quantity, priceUnit, vat, ean, name } = line
   const isWhole = Number.isInteger(quantity)
   const priceCent = isWhole ? Math.sign(quantity) * priceUnit : lineCentOf(line)
   return {
     line_id: made.lineId,
     purchase_id: made.purchaseId,
+    tenant: made.tenant,
     line_no: made.lineNo,
     name: name ?? product?.name ?? NAME,
     ean: product?.ean ?? ean ?? null,

@@ -8,7 +8,7 @@ import { Failure, invalid, notFound, precondition } from '../../platform/foundat
 import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { endsSoon } from '../../platform/operations/short-transaction.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { REFUND_EVENTS } from '../checkout/book-refund.ts'
 import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
@@ -78,7 +78,7 @@ async function runEach<T, R>(
   work: StepContext,
   storeId: string,
   rows: readonly T[],
-  run: (call: Call, store: StoreRow, row: T) => Promise<{ isNew: boolean; result: R }>,
+  run: (call: Call, store: Row<'store'>, row: T) => Promise<{ isNew: boolean; result: R }>,
   nameOf: (row: T) => { saleId?: string | undefined },
 ): Promise<{ recorded: number; repeated: number; results: R[]; errors: Refused }> {
   const sums = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }

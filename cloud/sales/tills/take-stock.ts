@@ -1,7 +1,6 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { removeUnreserved, stockedProducts } from '../../shop/stock/queries.ts'
 
@@ -20,9 +19,9 @@ const stockSources = prepared((db, p: { storeId: string }) =>
  */
 export async function takeStock(
   call: Call,
-  store: StoreRow,
-  purchase: PurchaseRow,
-  lines: readonly PurchaseLineRow[],
+  store: Row<'store'>,
+  purchase: Row<'purchase'>,
+  lines: readonly Row<'purchase_line'>[],
 ): Promise<void> {
   const { db, nowMs, services } = call
   const sold = new Map<string, number>()

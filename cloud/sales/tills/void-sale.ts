@@ -1,7 +1,6 @@
 import { saleKeyOf, type SaleName } from '../../../policy/till-sale.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
@@ -26,7 +25,7 @@ export interface VoidResult {
 /** Voids a sale, wherever it was recorded. A void that arrives before its sale waits for it. */
 export async function voidSaleOf(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   name: SaleName,
   { reason, agentId, storedMs }: { reason?: string | undefined; agentId?: string | undefined; storedMs: number },
 ): Promise<VoidResult> {
@@ -57,8 +56,8 @@ export async function voidSaleOf(
 /** Voids a recorded sale: its rights end, its goods alarm, and goods that were released are on hold. */
 export async function voidRecorded(
   call: Call,
-  store: StoreRow,
-  sale: TillSaleRow,
+  store: Row<'store'>,
+  sale: Row<'till_sale'>,
   reason: string | undefined,
 ): Promise<VoidResult> {
   const { db } = call

@@ -16,7 +16,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import type { AssistanceRequestRow, ZoneRow } from '../../platform/persistence/tables/assistance.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { isTest } from '../../shop/purchases/present.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { readBytes } from './body.ts'
@@ -334,7 +334,7 @@ class AssistancePages {
     return this.#readers.show(c, (reader) => NoZonePage({ reader, text, back }), STATUS[text])
   }
 
-  async #viewOf(c: Context): Promise<{ zone: ZoneRow; view: View }> {
+  async #viewOf(c: Context): Promise<{ zone: Row<'zone'>; view: View }> {
     const db = this.#database.reads
     const zoneId = c.req.param('zoneId') ?? ''
     const known = isIdShaped(zoneId) ? await findZone(db, zoneId) : undefined
@@ -347,14 +347,14 @@ class AssistancePages {
     return { zone, view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name } }
   }
 
-  async #conversationOf(c: Context): Promise<{ zone: ZoneRow; view: View; request: AssistanceRequestRow }> {
+  async #conversationOf(c: Context): Promise<{ zone: Row<'zone'>; view: View; request: Row<'assistance_request'> }> {
     const { zone, view } = await this.#viewOf(c)
     const request = await findRequestOfTicket(this.#database.reads, ticketOf(c).slice(0, 64))
     if (request?.zone_id !== zone.zone_id) throw new Failure('not-found', 'no such request')
     return { zone, view, request }
   }
 
-  async #task(zone: ZoneRow, work: (call: Call) => Promise<unknown>): Promise<void> {
+  async #task(zone: Row<'zone'>, work: (call: Call) => Promise<unknown>): Promise<void> {
     const who = {
       operation: requestAssistance,
       caller: pageCaller(zone.tenant as Tenant),

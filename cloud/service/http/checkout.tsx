@@ -16,7 +16,7 @@ import { isTest, toTransactionData } from '../../shop/purchases/present.ts'
 import { checkOnReturn } from '../../sales/payments/due-payments.ts'
 import { hasSoldItem } from '../../sales/checkout/book-refund.ts'
 import { openPaymentOf } from '../../sales/payments/queries.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { readBytes } from './body.ts'
 import type { PageRenderer } from './page-renderer.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
@@ -36,7 +36,7 @@ const STEP_MS = 200
 const FRESH_MS = 60_000
 
 /** Checks whether the store's gates have received the paid status. Waits up to 2 s after a recent payment. */
-async function exitAdvice(database: Database, { platform }: Services, purchase: PurchaseRow): Promise<ExitAdvice> {
+async function exitAdvice(database: Database, { platform }: Services, purchase: Row<'purchase'>): Promise<ExitAdvice> {
   if (purchase.status !== 'SUCCESS' || purchase.completed_ms === null) return undefined
   const isFresh = platform.clock.wall() - purchase.completed_ms < FRESH_MS
   for (let waited = 0; ; waited += STEP_MS) {
@@ -207,7 +207,7 @@ export function checkoutRoutes(
   }
 
   /** Redirects to the provider's page while a payment is open. Afterwards, shows the state of the payment. */
-  async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
+  async function showLive(c: Context, call: Call, purchase: Row<'purchase'>): Promise<Response> {
     const payment = await openPaymentOf(call.db, purchase.purchase_id)
     const isBack = c.req.query('returned') !== undefined
     const isSold = await isSoldMeanwhile(call, purchase)
@@ -221,7 +221,7 @@ export function checkoutRoutes(
 }
 
 /** True if an unpaid purchase has an item that was sold meanwhile. */
-async function isSoldMeanwhile({ db }: Call, purchase: PurchaseRow): Promise<boolean> {
+async function isSoldMeanwhile({ db }: Call, purchase: Row<'purchase'>): Promise<boolean> {
   const isOpen = purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT'
   return isOpen && hasSoldItem(db, purchase)
 }

@@ -12,7 +12,7 @@ import {
   findPaymentOfNotice,
   findRefundOfNotice,
 } from '../../sales/payments/queries.ts'
-import type { PspConfigRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { readBytes } from './body.ts'
 import { JSON_HEADERS } from './client-address.ts'
@@ -69,12 +69,12 @@ export function notificationRoutes(
   async function verify(
     c: Context,
     body: string,
-  ): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
+  ): Promise<{ config: Row<'psp_config'>; notices: readonly Notice[] } | undefined> {
     const storeId = c.req.param('storeId') ?? ''
     const provider = c.req.param('provider') ?? ''
     if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
-    let withoutPayment: { config: PspConfigRow; notices: readonly Notice[] } | undefined
+    let withoutPayment: { config: Row<'psp_config'>; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) =>
         (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: ourId(paymentId) })) !==

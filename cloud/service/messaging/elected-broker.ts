@@ -2,7 +2,7 @@ import type { Cancel, Platform } from '../../../policy/platform.ts'
 import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 import type { Broker } from './embedded-broker.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import type { ProcessLeaseRow } from '../../platform/persistence/tables/accounts.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Time between two beats of the holder, ms. */
 const BEAT_MS = 2_000
@@ -29,7 +29,7 @@ interface LeaseParts {
 export class BrokerLease {
   readonly #parts: LeaseParts
   /** The latest beat of another holder, and when this process first saw it. */
-  #seen: { row: ProcessLeaseRow; atMs: number; raisedBeat: boolean } | undefined
+  #seen: { row: Row<'process_lease'>; atMs: number; raisedBeat: boolean } | undefined
   #confirmedMs: number | undefined
 
   constructor(parts: LeaseParts) {
@@ -87,7 +87,7 @@ export class BrokerLease {
     })
   }
 
-  #isFree(row: ProcessLeaseRow): boolean {
+  #isFree(row: Row<'process_lease'>): boolean {
     if (this.#parts.hasEnded(row.holder)) return true
     const seen = this.#seen
     return seen?.row.holder === row.holder && seen.row.beat === row.beat && this.#since(seen.atMs) >= TAKE_OVER_MS

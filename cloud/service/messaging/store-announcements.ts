@@ -6,7 +6,7 @@ import { lruCache } from '../../platform/foundation/shared-slots.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { itemHead } from '../../protection/items/item-sequence.ts'
 import { policyDocumentOf, signPolicy } from '../../protection/store-policy/policy-document.ts'
 import { findStore } from '../../platform/stores/queries.ts'
@@ -187,7 +187,7 @@ export class StoreAnnouncements {
   }
 
   /** Publishes items that are newer than `before`. Resolves to the published version. */
-  async #publishNewItems(store: StoreRow, before: number | undefined): Promise<number> {
+  async #publishNewItems(store: Row<'store'>, before: number | undefined): Promise<number> {
     const { reads } = this.#database
     const { seq } = await itemHead(reads, store.store_id)
     if (seq === before) return seq

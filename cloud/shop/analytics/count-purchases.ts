@@ -1,7 +1,7 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { isCoupon, prorate, vatBreakdown, type GrossAmount, type Pieces } from '../purchases/line-value.ts'
 import { dayOf, addToDay, addToVat } from './store-days.ts'
 
@@ -62,15 +62,15 @@ function sum(numbers: readonly number[]): number {
 type EventContext = Pick<Call, 'db' | 'nowMs'>
 
 /** Counts a check-in. */
-export async function countSession({ db }: EventContext, session: ShoppingSessionRow): Promise<void> {
+export async function countSession({ db }: EventContext, session: Row<'shopping_session'>): Promise<void> {
   await addToDay(db, session, dayOf(session.created_ms), { sessions: 1 })
 }
 
 /** Counts a paid purchase. */
 export async function countCompleted(
   { db, nowMs }: EventContext,
-  purchase: PurchaseRow,
-  lines: readonly PurchaseLineRow[],
+  purchase: Row<'purchase'>,
+  lines: readonly Row<'purchase_line'>[],
 ): Promise<void> {
   const day = dayOf(nowMs)
   const { total_cent: cent } = purchase
@@ -87,7 +87,7 @@ export async function countCompleted(
   await countInSession(db, purchase, 1)
 }
 
-const isTill = ({ till }: Pick<PurchaseRow, 'till'>) => (till === null ? 0 : 1)
+const isTill = ({ till }: Pick<Row<'purchase'>, 'till'>) => (till === null ? 0 : 1)
 
 /** Figures that a refund subtracts. */
 export interface CountedRefund {
@@ -106,7 +106,7 @@ export interface CountedRefund {
  */
 export async function countRefund(
   { db, nowMs }: EventContext,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   { shares, units, isWhole }: CountedRefund,
   sign: 1 | -1,
 ): Promise<void> {
@@ -135,14 +135,14 @@ export async function countRefund(
 
 /** Number of pieces of goods, without deposits and coupons. */
 export function unitsOf(
-  lines: readonly PurchaseLineRow[],
-  quantityOf: (line: PurchaseLineRow) => number = (line) => line.quantity,
+  lines: readonly Row<'purchase_line'>[],
+  quantityOf: (line: Row<'purchase_line'>) => number = (line) => line.quantity,
 ): number {
   return lines.reduce((sum, line) => sum + (line.deposit_of === null && !isCoupon(line) ? quantityOf(line) : 0), 0)
 }
 
 /** Gross amount and tax by VAT rate, as on the receipt. */
-export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
+export function taxesOf(lines: readonly Row<'purchase_line'>[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 
@@ -155,7 +155,7 @@ const addCompleted = prepared((db, p: { sessionId: string; change: number }) =>
 )
 
 /** Counts a session once, on the day on which it started, even if it has several purchases. */
-async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
+async function countInSession(db: Db, purchase: Row<'purchase'>, change: 1 | -1): Promise<void> {
   if (purchase.session_id === null) return
   const [session] = await addCompleted(db, { sessionId: purchase.session_id, change })
   if (session?.completed !== (change === 1 ? 1 : 0)) return

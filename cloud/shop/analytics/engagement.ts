@@ -1,7 +1,7 @@
 import { changedRows } from '../../platform/persistence/database.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { dayOf, addToDay, type StoreKey } from './store-days.ts'
 import { changeOfferCounter, offerOfStore } from './store-offers.ts'
 
@@ -24,7 +24,7 @@ interface EngagementRequest {
 }
 
 type EventContext = Pick<Call, 'db' | 'nowMs'>
-type Rule = (call: EventContext, store: StoreRow, engaged: EngagementRequest) => Promise<boolean>
+type Rule = (call: EventContext, store: Row<'store'>, engaged: EngagementRequest) => Promise<boolean>
 
 const RULES: Readonly<Record<Engagement, Rule>> = {
   profile_view: (call, store) => count(call, store, { profile_views: 1 }),
@@ -40,7 +40,7 @@ const RULES: Readonly<Record<Engagement, Rule>> = {
 }
 
 /** Counts an engagement. Returns false if nothing changed. Throws 400 if the type needs an id that is missing. */
-export function countEngagement(call: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+export function countEngagement(call: EventContext, store: Row<'store'>, engaged: EngagementRequest): Promise<boolean> {
   return RULES[engaged.type](call, store, engaged)
 }
 
@@ -54,7 +54,7 @@ async function count(
 }
 
 /** Counts a favourite. A shopper with an id can like an offer once. All anonymous likes are counted. */
-async function favorite(call: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+async function favorite(call: EventContext, store: Row<'store'>, engaged: EngagementRequest): Promise<boolean> {
   const { db, nowMs } = call
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   if (engaged.userId !== undefined) {
@@ -76,7 +76,11 @@ async function favorite(call: EventContext, store: StoreRow, engaged: Engagement
 }
 
 /** Removes a favourite. Also subtracts the favourite from the day on which it was counted. */
-async function unfavorite({ db, nowMs }: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+async function unfavorite(
+  { db, nowMs }: EventContext,
+  store: Row<'store'>,
+  engaged: EngagementRequest,
+): Promise<boolean> {
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   let sinceMs = nowMs
   if (engaged.userId !== undefined) {
@@ -95,7 +99,7 @@ async function unfavorite({ db, nowMs }: EventContext, store: StoreRow, engaged:
   return true
 }
 
-async function follow(call: EventContext, store: StoreRow, userId: string): Promise<boolean> {
+async function follow(call: EventContext, store: Row<'store'>, userId: string): Promise<boolean> {
   const insert = call.db
     .insertInto('follower')
     .values({ store_id: store.store_id, user_id: userId, tenant: store.tenant, since_ms: call.nowMs })

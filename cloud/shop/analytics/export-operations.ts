@@ -8,8 +8,7 @@ import { listStores } from '../../platform/stores/queries.ts'
 import { addDays, startOfDay } from './store-days.ts'
 import { Day, Sale, SALE_COLUMNS } from './schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { withinLines } from '../../platform/operations/paging.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import { refundedCent, refundsOfMany, toRefundInCents, isRefunded } from '../purchases/present-refunds.ts'
@@ -25,7 +24,7 @@ import {
 } from '../purchases/line-value.ts'
 import { type CountedRefund, sharesOf, shareRefund } from './count-purchases.ts'
 
-type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
+type Line = Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
  * Distributes refunds over lines, cents. Each refund is split by VAT rate, in the same way as in the closings. Each
@@ -34,7 +33,7 @@ type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
  *
  * The shares add up to the refunded amount of the purchase, and per VAT rate to the amounts in the closings.
  */
-export function refundedByLine(lines: readonly Line[], refunds: readonly RefundRow[]): Map<string, number> {
+export function refundedByLine(lines: readonly Line[], refunds: readonly Row<'refund'>[]): Map<string, number> {
   const gone = new Map(lines.map((line) => [line.line_id, 0]))
   const paid = paidByLine(lines)
   const leftOf = (line: Line) => (paid.get(line.line_id) ?? 0) - (gone.get(line.line_id) ?? 0)
@@ -79,7 +78,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
 
 /** Splits a refund by VAT rate, with the same calculation as the closings. */
 function sharesBy(
-  refund: RefundRow,
+  refund: Row<'refund'>,
   lines: readonly Line[],
   leftOf: (line: Line) => number,
   named: ReadonlyMap<string, number>,
@@ -135,7 +134,7 @@ async function readPage(
     .limit(SALES_AT_ONCE)
     .execute()
   const purchases = await withinLines(db, 'purchase_line', found)
-  const lines = new Map<string, PurchaseLineRow[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
+  const lines = new Map<string, Row<'purchase_line'>[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
   if (purchases.length > 0) {
     const rows = await db
       .selectFrom('purchase_line')
@@ -167,8 +166,8 @@ function toSale(
     total_cent: number
     completed_ms: number | null
   },
-  lines: readonly PurchaseLineRow[],
-  refunds: readonly RefundRow[],
+  lines: readonly Row<'purchase_line'>[],
+  refunds: readonly Row<'refund'>[],
 ): Sale {
   const gone = refundedByLine(lines, refunds)
   return {
@@ -199,7 +198,7 @@ function toSale(
   }
 }
 
-function toExportedRefund(refund: RefundRow): Sale['refunds'][number] {
+function toExportedRefund(refund: Row<'refund'>): Sale['refunds'][number] {
   const { createdAt, completedAt, ...shown } = toRefundInCents(refund)
   return { ...shown, createdAt: iso(createdAt), ...(completedAt !== undefined && { completedAt: iso(completedAt) }) }
 }

@@ -21,7 +21,7 @@ import { makeReports } from './report.ts'
 import { AnalyticsReport, Closing, Day } from './schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { StoreClosingRow } from '../../platform/persistence/tables/analytics.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Time after midnight until a day can be closed, ms. Sales that started before midnight may be stored later. */
 const AFTER_MIDNIGHT_MS = 10 * 60_000
@@ -88,7 +88,7 @@ async function totalsOf(db: Db, storeId: string, from: string, to: string, isTil
   }
 }
 
-async function lastClosing(db: Db, storeId: string): Promise<StoreClosingRow | undefined> {
+async function lastClosing(db: Db, storeId: string): Promise<Row<'store_closing'> | undefined> {
   return db
     .selectFrom('store_closing')
     .selectAll()

@@ -1,5 +1,13 @@
-import type { StoreDayRow } from '../../platform/persistence/tables/analytics.ts'
-import { addDays, daysBetween, periodOf, type Period, DAY_COLUMNS, EMPTY_DAY, type DayCounts } from './store-days.ts'
+import {
+  addDays,
+  daysBetween,
+  periodOf,
+  type Period,
+  DAY_COLUMNS,
+  EMPTY_DAY,
+  type DayCounts,
+  type DayRow,
+} from './store-days.ts'
 import type { AnalyticsReport } from './schema.ts'
 
 /** First and last day of an offer, both inclusive. */
@@ -14,7 +22,7 @@ interface ReportInput {
   to: string
   period: Period
   /** Days with data, all within from … to. */
-  days: readonly StoreDayRow[]
+  days: readonly DayRow[]
   followersBefore: number
   offers: readonly OfferDays[]
 }

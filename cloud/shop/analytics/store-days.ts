@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { StoreDayRow, StoreDayVatRow } from '../../platform/persistence/tables/analytics.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { assert } from '../../../policy/assert.ts'
 import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 
@@ -45,10 +45,13 @@ export function periodOf(day: string, period: Period): string {
 }
 
 /** Store and tenant that the counters belong to. */
-export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
+export type StoreKey = Pick<Row<'store_day'>, 'store_id' | 'tenant'>
 
-export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
-type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate' | 'is_till'>
+/** Counters of a day; each connection has a row of its own (`slot`), and readers add the rows up. */
+export type DayRow = Omit<Row<'store_day'>, 'slot'>
+type VatRow = Omit<Row<'store_day_vat'>, 'slot'>
+export type DayCounts = Omit<DayRow, 'store_id' | 'tenant' | 'day'>
+type VatCounts = Omit<VatRow, 'store_id' | 'tenant' | 'day' | 'rate' | 'is_till'>
 
 /** Counters of a day without events. */
 export const EMPTY_DAY: Readonly<DayCounts> = {
@@ -76,7 +79,7 @@ export const DAY_COLUMNS = Object.keys(EMPTY_DAY) as (keyof DayCounts)[]
 const NO_VAT: Readonly<VatCounts> = { sales_cent: 0, sales_tax_cent: 0, refund_cent: 0, refund_tax_cent: 0 }
 const VAT_COLUMNS = Object.keys(NO_VAT) as (keyof VatCounts)[]
 
-const addDay = prepared((db, p: StoreDayRow) =>
+const addDay = prepared((db, p: DayRow) =>
   db
     .insertInto('store_day')
     .values({ store_id: p.store_id, day: p.day, tenant: p.tenant, ...pick(p, DAY_COLUMNS) })
@@ -91,7 +94,7 @@ const addDay = prepared((db, p: StoreDayRow) =>
     ),
 )
 
-const addVat = prepared((db, p: StoreDayVatRow) =>
+const addVat = prepared((db, p: VatRow) =>
   db
     .insertInto('store_day_vat')
     .values({ ...pick(p, ['store_id', 'day', 'rate', 'is_till', 'tenant']), ...pick(p, VAT_COLUMNS) })
@@ -124,14 +127,14 @@ export async function addToDay(
 export async function addToVat(
   db: Db,
   { store_id, tenant }: StoreKey,
-  key: Pick<StoreDayVatRow, 'day' | 'rate' | 'is_till'>,
+  key: Pick<VatRow, 'day' | 'rate' | 'is_till'>,
   counts: Partial<VatCounts>,
 ): Promise<void> {
   await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, ...key })
 }
 
 /** Days of a store with data between two dates, both inclusive, in order. */
-export function readDays(db: Db, storeId: string, from: string, to: string): Promise<StoreDayRow[]> {
+export function readDays(db: Db, storeId: string, from: string, to: string): Promise<DayRow[]> {
   return db
     .selectFrom('store_day')
     .select(
@@ -142,7 +145,7 @@ export function readDays(db: Db, storeId: string, from: string, to: string): Pro
     .where('day', '<=', to)
     .groupBy(['store_id', 'tenant', 'day'])
     .orderBy('day')
-    .execute() as Promise<StoreDayRow[]>
+    .execute() as Promise<DayRow[]>
 }
 
 /** Totals per VAT rate between two dates, both inclusive, the lowest rate first. */

@@ -6,7 +6,7 @@ import { invalid, notFound, precondition } from '../../platform/foundation/failu
 import { Id, iso, Limit, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage } from '../../platform/operations/paging.ts'
-import type { ZoneRow } from '../../platform/persistence/tables/assistance.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPng } from '../../platform/foundation/qr-code.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { present } from './present.ts'
@@ -55,7 +55,7 @@ export const createZone = operation({
     const store = await ownStore(call, storeId)
     if ((await listZones(call.db, store.store_id, ZONES_LIMIT)).length >= ZONES_LIMIT)
       throw precondition('too_many_zones', `a store can have at most ${ZONES_LIMIT} zones`)
-    const zone: ZoneRow = {
+    const zone: Row<'zone'> = {
       zone_id: newId('zon', call.services.platform),
       tenant: store.tenant,
       store_id: store.store_id,
@@ -98,7 +98,7 @@ export const fetchZones = operation({
  * Finds a zone of the caller. Throws 404 if the zone is unknown or the caller may not see its store. Throws 403 if the
  * package of the store is too low.
  */
-export async function zoneOfCaller(call: Call, zoneId: string): Promise<ZoneRow> {
+export async function zoneOfCaller(call: Call, zoneId: string): Promise<Row<'zone'>> {
   const zone = await findZone(call.db, zoneId)
   if (zone?.tenant !== knownCaller(call.caller).tenant) throw notFound('zone')
   await ownStoreOf(call, zone.store_id, 'zone')

@@ -1,11 +1,11 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import type { AssistanceRequestRow } from '../../platform/persistence/tables/assistance.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
 import { messagesOf, type AssistanceRequest } from './queries.ts'
 import { toRequest } from './requests.ts'
 
 /** Requests of one tenant in API form, with the names of zones, devices and users, and with their messages. */
-export async function present(db: Db, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {
+export async function present(db: Db, rows: readonly Row<'assistance_request'>[]): Promise<AssistanceRequest[]> {
   const tenant = rows[0]?.tenant
   if (tenant === undefined) return []
   const messages = await messagesOf(

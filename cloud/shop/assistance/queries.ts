@@ -1,11 +1,7 @@
 import { sql } from 'kysely'
 import { hash } from 'node:crypto'
 import type { Db } from '../../platform/persistence/database.ts'
-import type {
-  AssistanceMessageRow,
-  AssistanceRequestRow,
-  ZoneRow,
-} from '../../platform/persistence/tables/assistance.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { z } from 'zod'
 import { lines } from '../../platform/operations/fields.ts'
 
@@ -54,17 +50,17 @@ export function hashOfTicket(ticket: string): string {
 }
 
 /** Zone of any tenant, by id. */
-export function findZone(db: Db, zoneId: string): Promise<ZoneRow | undefined> {
+export function findZone(db: Db, zoneId: string): Promise<Row<'zone'> | undefined> {
   return db.selectFrom('zone').selectAll().where('zone_id', '=', zoneId).executeTakeFirst()
 }
 
 /** Zones of a store in order of creation. */
-export function listZones(db: Db, storeId: string, limit: number): Promise<ZoneRow[]> {
+export function listZones(db: Db, storeId: string, limit: number): Promise<Row<'zone'>[]> {
   return db.selectFrom('zone').selectAll().where('store_id', '=', storeId).orderBy('zone_id').limit(limit).execute()
 }
 
 /** Request of the tenant, by id. */
-export function findRequest(db: Db, tenant: string, requestId: string): Promise<AssistanceRequestRow | undefined> {
+export function findRequest(db: Db, tenant: string, requestId: string): Promise<Row<'assistance_request'> | undefined> {
   return db
     .selectFrom('assistance_request')
     .selectAll()
@@ -74,7 +70,7 @@ export function findRequest(db: Db, tenant: string, requestId: string): Promise<
 }
 
 /** Finds a request of any tenant by the shopper's ticket. The ticket is a secret, so knowing it proves access. */
-export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
+export function findRequestOfTicket(db: Db, ticket: string): Promise<Row<'assistance_request'> | undefined> {
   return db
     .selectFrom('assistance_request')
     .selectAll()
@@ -83,8 +79,11 @@ export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceR
 }
 
 /** Messages of these requests in order. */
-export async function messagesOf(db: Db, requestIds: readonly string[]): Promise<Map<string, AssistanceMessageRow[]>> {
-  const messages = new Map<string, AssistanceMessageRow[]>(requestIds.map((id) => [id, []]))
+export async function messagesOf(
+  db: Db,
+  requestIds: readonly string[],
+): Promise<Map<string, Row<'assistance_message'>[]>> {
+  const messages = new Map<string, Row<'assistance_message'>[]>(requestIds.map((id) => [id, []]))
   if (requestIds.length === 0) return messages
   const rows = await db
     .selectFrom('assistance_message')
@@ -97,7 +96,7 @@ export async function messagesOf(db: Db, requestIds: readonly string[]): Promise
 }
 
 /** Number of a store's requests with this reason that are not closed. */
-export async function countOpen(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<number> {
+export async function countOpen(db: Db, storeId: string, reason: Row<'assistance_request'>['reason']): Promise<number> {
   const { count } = await db
     .selectFrom('assistance_request')
     .select((eb) => eb.fn.countAll().as('count'))
@@ -149,9 +148,9 @@ export async function openCallsOf(db: Db, storeId: string, eventIds: readonly st
 export function listRequests(
   db: Db,
   { storeId, status, below, limit }: RequestFilter,
-): Promise<AssistanceRequestRow[]> {
+): Promise<Row<'assistance_request'>[]> {
   let query = db.selectFrom('assistance_request').selectAll().where('store_id', '=', storeId)
-  if (status !== undefined) query = query.where('status', '=', status as AssistanceRequestRow['status'])
+  if (status !== undefined) query = query.where('status', '=', status as Row<'assistance_request'>['status'])
   if (below !== undefined) query = query.where('request_id', '<', below)
   return query.orderBy('request_id', 'desc').limit(limit).execute()
 }

@@ -5,11 +5,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type {
-  AssistanceMessageRow,
-  AssistanceRequestRow,
-  ZoneRow,
-} from '../../platform/persistence/tables/assistance.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   countOpen,
   deleteRequests,
@@ -56,15 +52,15 @@ interface ShopperRequest {
  */
 export async function openRequest(
   { db, platform, nowMs }: Scope,
-  zone: ZoneRow,
+  zone: Row<'zone'>,
   ticket: string,
   { message, userId, address }: ShopperRequest,
-): Promise<AssistanceRequestRow> {
+): Promise<Row<'assistance_request'>> {
   const known = await findRequestOfTicket(db, ticket)
   if (known) return known
   const network = address === undefined ? null : hash('sha256', address, 'base64url')
   await makeRoom({ db, nowMs }, zone.store_id, network)
-  const row: AssistanceRequestRow = {
+  const row: Row<'assistance_request'> = {
     request_id: newId('hlp', platform),
     tenant: zone.tenant,
     store_id: zone.store_id,
@@ -104,17 +100,17 @@ const CLOSED = { status: 'closed', network: null } as const
 const tooManyOpen = () =>
   precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of this kind: close some`)
 
-async function checkOpenLimit(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<void> {
+async function checkOpenLimit(db: Db, storeId: string, reason: Row<'assistance_request'>['reason']): Promise<void> {
   if ((await countOpen(db, storeId, reason)) >= OPEN_LIMIT) throw tooManyOpen()
 }
 
 /** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
 export async function addMessage(
   { db, nowMs }: Omit<Scope, 'platform'>,
-  request: AssistanceRequestRow,
-  author: AssistanceMessageRow['author'],
+  request: Row<'assistance_request'>,
+  author: Row<'assistance_message'>['author'],
   text: string,
-): Promise<AssistanceRequestRow> {
+): Promise<Row<'assistance_request'>> {
   checkNotClosed(request)
   if (request.message_count >= MESSAGES_LIMIT)
     throw precondition('too_many_messages', `a request can have at most ${MESSAGES_LIMIT} messages: open another one`)
@@ -133,24 +129,24 @@ export async function addMessage(
 /** Changes the status of a request. `closed` is final. */
 export async function setStatus(
   { db, nowMs }: Omit<Scope, 'platform'>,
-  request: AssistanceRequestRow,
-  status: AssistanceRequestRow['status'],
-): Promise<AssistanceRequestRow> {
+  request: Row<'assistance_request'>,
+  status: Row<'assistance_request'>['status'],
+): Promise<Row<'assistance_request'>> {
   if (request.status === status) return request
   checkNotClosed(request)
   return update(db, request, { ...(status === 'closed' ? CLOSED : { status }), updated_ms: nowMs })
 }
 
-function checkNotClosed(request: AssistanceRequestRow): void {
+function checkNotClosed(request: Row<'assistance_request'>): void {
   if (request.status === 'closed')
     throw precondition('request_closed', 'the request is closed: open another one', { allowedNext: [] })
 }
 
 function update(
   db: Db,
-  { request_id }: Pick<AssistanceRequestRow, 'request_id'>,
-  change: Partial<AssistanceRequestRow>,
-): Promise<AssistanceRequestRow> {
+  { request_id }: Pick<Row<'assistance_request'>, 'request_id'>,
+  change: Partial<Row<'assistance_request'>>,
+): Promise<Row<'assistance_request'>> {
   return db
     .updateTable('assistance_request')
     .set(change)
@@ -200,7 +196,7 @@ interface AlarmCall {
 export async function openRequestForAlarm(
   scope: Scope,
   { eventId, ...call }: AlarmCall,
-): Promise<{ row: AssistanceRequestRow; isNew: boolean }> {
+): Promise<{ row: Row<'assistance_request'>; isNew: boolean }> {
   const open = await findOpenRequest(scope.db, call.storeId, eventId)
   if (open) return { row: open, isNew: false }
   await checkOpenLimit(scope.db, call.storeId, 'alarm')
@@ -223,7 +219,7 @@ export async function closeRequestForAlarm(
     .execute()
 }
 
-function findOpenRequest(db: Db, storeId: string, subject: string): Promise<AssistanceRequestRow | undefined> {
+function findOpenRequest(db: Db, storeId: string, subject: string): Promise<Row<'assistance_request'> | undefined> {
   return db
     .selectFrom('assistance_request')
     .selectAll()
@@ -236,13 +232,13 @@ function findOpenRequest(db: Db, storeId: string, subject: string): Promise<Assi
 async function openForSubject(
   { db, platform, nowMs }: Scope,
   about: Omit<AlarmCall, 'eventId' | 'requestedBy'> & {
-    reason: AssistanceRequestRow['reason']
+    reason: Row<'assistance_request'>['reason']
     subject: string
     purchaseId: string | null
     requestedBy: string | null
   },
-): Promise<AssistanceRequestRow> {
-  const row: AssistanceRequestRow = {
+): Promise<Row<'assistance_request'>> {
+  const row: Row<'assistance_request'> = {
     request_id: newId('hlp', platform),
     tenant: about.tenant,
     store_id: about.storeId,
@@ -288,9 +284,9 @@ interface RequestNames {
 
 /** Converts a request to its API form. */
 export function toRequest(
-  row: AssistanceRequestRow,
+  row: Row<'assistance_request'>,
   names: RequestNames,
-  messages: readonly AssistanceMessageRow[],
+  messages: readonly Row<'assistance_message'>[],
 ): AssistanceRequest {
   return {
     requestId: row.request_id,

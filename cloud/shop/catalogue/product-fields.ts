@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { centsOf, Euros, eurosOf, lines, text, VatRate } from '../../platform/operations/fields.ts'
-import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 const Grams = z.number().min(0).max(200).describe('g')
 
@@ -26,8 +26,8 @@ type Form = 'text' | 'flag' | 'amount' | 'rate' | 'json'
 /** A field that a product may lack. It is the same in all stores. */
 interface ProductField {
   readonly form: Form
-  /** Column of `product` (tables/stores.ts and its migration). */
-  readonly column: keyof ProductRow
+  /** Column of `product` (persistence/migrations/baseline/stores.ts). */
+  readonly column: keyof Row<'product'>
   readonly request: z.ZodType
   readonly answer: z.ZodType
   /** Column of product files: its name, other names in the form of `plainName`, and a value for the template. */
@@ -143,18 +143,18 @@ const FROM_COLUMN: Readonly<Record<Form, (stored: never) => unknown>> = {
 }
 
 /** The columns of stated fields; null clears one. Omits fields that are undefined. */
-export function fieldColumns(stated: Readonly<Partial<Record<FieldName, unknown>>>): Partial<ProductRow> {
+export function fieldColumns(stated: Readonly<Partial<Record<FieldName, unknown>>>): Partial<Row<'product'>> {
   const columns: [string, unknown][] = []
   for (const name of FIELD_NAMES) {
     const { column, form } = PRODUCT_FIELD_TABLE[name]
     const value = stated[name]
     if (value !== undefined) columns.push([column, value === null ? null : TO_COLUMN[form](value as never)])
   }
-  return Object.fromEntries(columns) as Partial<ProductRow>
+  return Object.fromEntries(columns) as Partial<Row<'product'>>
 }
 
 /** The fields of a row that are set. */
-export function fieldsOfRow(row: ProductRow): Record<string, unknown> {
+export function fieldsOfRow(row: Row<'product'>): Record<string, unknown> {
   const fields: [string, unknown][] = []
   for (const name of FIELD_NAMES) {
     const { column, form } = PRODUCT_FIELD_TABLE[name]

@@ -3,7 +3,7 @@ import { notFound, invalid, Failure } from '../../platform/foundation/failure.ts
 import { Euros, Id, Success, Timestamp, scanned, text, ProductCodeText } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { RawJson } from '../../platform/operations/raw-json.ts'
-import type { ProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { assertAcceptable, eanWarning, eansOf } from './ean.ts'
 import {
@@ -89,7 +89,7 @@ interface InsertedProduct {
  */
 async function insertIntoStore(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   input: ProductInput & { ean: string },
 ): Promise<InsertedProduct> {
   const { price_cent = 0, old_price_cent = null } = priceColumns(input)
@@ -105,7 +105,7 @@ async function insertIntoStore(
 /**
  * Adds a product of the account to a store. `stated`: the row to write if the product is no longer sold in any store.
  */
-async function listSharedProduct(call: Call, stated: ProductRow, listing: PriceInStore): Promise<ProductRow> {
+async function listSharedProduct(call: Call, stated: Row<'product'>, listing: PriceInStore): Promise<Row<'product'>> {
   call.requireAlone()
   const { tenant, ean } = stated
   const before = await findSharedProduct(call.db, tenant, { ean })
@@ -148,8 +148,8 @@ function newPrices(stated: Partial<ProductChanges>, here: PriceInStore | undefin
 /** Changes a product that the store sells: `price` and `oldPrice` in this store, other fields in all stores. */
 async function changeProduct(
   call: Call,
-  store: StoreRow,
-  before: ProductRow,
+  store: Row<'store'>,
+  before: Row<'product'>,
   stated: Partial<ProductChanges>,
 ): Promise<void> {
   const { product_id } = before
@@ -241,7 +241,7 @@ async function productOfStore(
   call: Call,
   storeId: string,
   names: Parameters<typeof namedProduct>[1],
-): Promise<ProductRow> {
+): Promise<Row<'product'>> {
   await ownStore(call, storeId)
   const product = await namedProduct(call, names)
   if (!(await findDocument(call.db, storeId, product.product_id))) throw notFound('product')

@@ -3,7 +3,7 @@ import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { eansOf, comparableCode, whyUnknown } from './ean.ts'
 import type { Page } from '../../platform/operations/paging.ts'
-import type { ProductRow, StoreProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { fieldColumns, NO_FIELDS } from './product-fields.ts'
 import { documentOf, type NumberedListing } from './render.ts'
 import type { PricedProduct, ProductChanges, ProductInput } from './schema.ts'
@@ -19,7 +19,7 @@ export interface PosOrigin {
 }
 
 /** Returns the columns for the product fields that are the same in all stores. Omits fields that are undefined. */
-export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<ProductRow> {
+export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<Row<'product'>> {
   const { name, vat, brand, tagged, flags } = stated
   const isAgeChecked = flags?.requiresHumanVerification
   return {
@@ -36,7 +36,7 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
 export function priceColumns({
   price,
   oldPrice,
-}: Pick<ProductChanges, 'price' | 'oldPrice'>): Partial<Pick<ProductRow, 'price_cent' | 'old_price_cent'>> {
+}: Pick<ProductChanges, 'price' | 'oldPrice'>): Partial<Pick<Row<'product'>, 'price_cent' | 'old_price_cent'>> {
   return {
     ...(price !== undefined && { price_cent: centsOf(price) }),
     ...(oldPrice !== undefined && { old_price_cent: oldPrice === null ? null : centsOf(oldPrice) }),
@@ -44,7 +44,7 @@ export function priceColumns({
 }
 
 /** Columns that mark a product as written by a POS sync; no columns for other products. */
-export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
+export function originColumns(pos: PosOrigin | undefined): Partial<Row<'product'>> {
   return pos ? { from_pos: 1, pos_product_id: pos.posProductId } : {}
 }
 
@@ -57,7 +57,7 @@ export type NewProduct = Omit<ProductInput, 'barcode' | Clearable> & Pick<Produc
 export function newProductRow(
   input: NewProduct,
   made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined },
-): ProductRow {
+): Row<'product'> {
   const { price_cent = 0, old_price_cent: stated = null } = priceColumns(input)
   // A till may state an old price that is not above the price.
   const old_price_cent = stated !== null && stated < price_cent ? null : stated
@@ -88,8 +88,8 @@ export function newProductRow(
 }
 
 /** Merges columns into a product row. Returns `before` itself if nothing changes. */
-export function changedRow(before: ProductRow, columns: Partial<ProductRow>, nowMs: number): ProductRow {
-  const isSame = Object.entries(columns).every(([name, value]) => before[name as keyof ProductRow] === value)
+export function changedRow(before: Row<'product'>, columns: Partial<Row<'product'>>, nowMs: number): Row<'product'> {
+  const isSame = Object.entries(columns).every(([name, value]) => before[name as keyof Row<'product'>] === value)
   return isSame ? before : { ...before, ...columns, updated_ms: nowMs }
 }
 
@@ -185,7 +185,7 @@ const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean
 /** Like `findDocument`, by the EAN in any form. */
 export async function findDocumentByEan(
   db: Db,
-  { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>,
+  { store_id: storeId, tenant }: Pick<Row<'store'>, 'store_id' | 'tenant'>,
   code: string,
 ): Promise<ProductDocument | undefined> {
   const [row] = await firstOf(code, (ean) => oneDocumentByEan(db, { storeId, tenant, ean }))
@@ -255,7 +255,7 @@ export type FindByEan = (code: string) => Promise<PricedProduct | undefined>
 /** Reads the products that a store sells under these codes with one query. Returns a function that finds them. */
 export async function storeProductsWith(
   db: Db,
-  { tenant, store_id: storeId }: Pick<StoreRow, 'tenant' | 'store_id'>,
+  { tenant, store_id: storeId }: Pick<Row<'store'>, 'tenant' | 'store_id'>,
   codes: readonly string[],
 ): Promise<FindByEan> {
   const rows = await inStoreByEans(db, codes.flatMap(eansOf), { storeId, tenant })
@@ -271,7 +271,7 @@ export async function findSharedProduct(
   db: Db,
   tenant: string,
   by: { productId: string } | { ean: string },
-): Promise<ProductRow | undefined> {
+): Promise<Row<'product'> | undefined> {
   const [row] =
     'productId' in by
       ? await globalById(db, { tenant, productId: by.productId })
@@ -291,7 +291,11 @@ async function firstOf<R>(code: string, find: (ean: string) => Promise<R[]>): Pr
 /**
  * Products by stored EAN; at most 500 EANs. Eight digits that may be a UPC-E find its UPC-A if that is the only product.
  */
-export async function findByEans(db: Db, tenant: string, eans: readonly string[]): Promise<Map<string, ProductRow>> {
+export async function findByEans(
+  db: Db,
+  tenant: string,
+  eans: readonly string[],
+): Promise<Map<string, Row<'product'>>> {
   if (eans.length === 0) return new Map()
   const readings = eans.map((ean) => [ean, eansOf(ean)] as const)
   const rows = await db
@@ -316,7 +320,7 @@ export async function eanToStore(db: Db, tenant: string, ean: string): Promise<s
 }
 
 /** A listing with the terms and the category for which it is found. */
-export type StoredListing = NumberedListing & Pick<StoreProductRow, 'words' | 'category'>
+export type StoredListing = NumberedListing & Pick<Row<'store_product'>, 'words' | 'category'>
 
 function storedListings(db: Db) {
   return db
@@ -406,7 +410,7 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
  * Throws 400 if the request has no identifier, or if two identifiers differ. Throws 404 if the product is unknown, or
  * if none of the stores of the caller's API key sells it.
  */
-export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
+export async function namedProduct(call: Call, names: ProductNames): Promise<Row<'product'>> {
   const caller = knownCaller(call.caller)
   const productId = agreedValue('productId', names.productId, names.id)
   const code = agreedCode(names)

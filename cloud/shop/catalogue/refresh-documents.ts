@@ -1,6 +1,6 @@
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { readValue, writeValue } from '../../platform/persistence/installation.ts'
-import type { StoreProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { DOCUMENT_VERSION } from './render.ts'
 import { writeListings } from './write-products.ts'
 
@@ -9,7 +9,7 @@ const NAME = 'catalogue-documents'
 const BATCH = 500
 
 /** The last listing of a transaction. */
-type Place = Pick<StoreProductRow, 'product_id' | 'store_id'>
+type Place = Pick<Row<'store_product'>, 'product_id' | 'store_id'>
 
 /**
  * Rebuilds all product documents, search terms and counts if `DOCUMENT_VERSION` has changed since they were written.

@@ -1,6 +1,6 @@
 import { foldText } from '../../../policy/fold-text.ts'
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
-import type { ProductRow, StoreProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { searchTermsOf } from './search-queries.ts'
 import { FIELD_NAMES, fieldsOfRow } from './product-fields.ts'
 import type { PricedProduct, Product } from './schema.ts'
@@ -82,10 +82,13 @@ function contentOf({ lot, expiry, serial }: Partial<ScannedItem>, year: number):
 export const DOCUMENT_VERSION = ['2', ...FIELD_NAMES].join(' ')
 
 /** Price of a product in one store. */
-export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
+export type Listing = Pick<
+  Row<'store_product'>,
+  'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'
+>
 
 /** A listing that is stored, or is about to be stored. */
-export type NumberedListing = Listing & Pick<StoreProductRow, 'listing_no'>
+export type NumberedListing = Listing & Pick<Row<'store_product'>, 'listing_no'>
 
 /** Converts a row to the API form. */
 export function toProduct(row: PricedProduct): Product {
@@ -116,18 +119,18 @@ export function documentOf(row: PricedProduct): string {
 }
 
 /** Adds the price of one store to a product row. */
-export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
+export function pricedAt(product: Row<'product'>, listing: Listing): PricedProduct {
   const { store_id, price_cent, old_price_cent, updated_ms } = listing
   return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
 }
 
 /** Category by which listings are filtered and counted; null without a category. */
-export function listedCategory({ category }: Pick<ProductRow, 'category'>): string | null {
+export function listedCategory({ category }: Pick<Row<'product'>, 'category'>): string | null {
   return foldText(category ?? '') || null
 }
 
 /** Builds the row of a product in a store, including the stored document. */
-export function renderListing(product: ProductRow, listing: NumberedListing): StoreProductRow {
+export function renderListing(product: Row<'product'>, listing: NumberedListing): Row<'store_product'> {
   const { store_id, product_id, price_cent, old_price_cent, updated_ms, listing_no } = listing
   const doc = documentOf(pricedAt(product, listing))
   const words = ` ${searchTermsOf(product).join(' ')} `

@@ -1,12 +1,12 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../../platform/stores/in-store-code.ts'
 import { comparableCode } from './ean.ts'
 import { findProduct, storeProductsWith, type FindByEan } from './queries.ts'
 import type { PricedProduct } from './schema.ts'
 
 /** Layouts of the in-store codes that the store's scales print. */
-export function layoutsOf({ in_store_codes }: Pick<StoreRow, 'in_store_codes'>): readonly string[] {
+export function layoutsOf({ in_store_codes }: Pick<Row<'store'>, 'in_store_codes'>): readonly string[] {
   return in_store_codes === null ? DEFAULT_IN_STORE_CODES : (JSON.parse(in_store_codes) as string[])
 }
 
@@ -20,7 +20,7 @@ export interface Scanned {
  * Finds the product that a store sells under a barcode or a scale's label. An exact EAN match wins over a label,
  * because shops may use the same number range for ordinary goods.
  */
-export function scannedProduct(db: Db, store: StoreRow, barcode: string): Promise<Scanned | undefined> {
+export function scannedProduct(db: Db, store: Row<'store'>, barcode: string): Promise<Scanned | undefined> {
   return scannedIn(store, barcode, (ean) => findProduct(db, store.tenant, { ean }, store.store_id))
 }
 
@@ -30,7 +30,7 @@ export function scannedProduct(db: Db, store: StoreRow, barcode: string): Promis
  */
 export async function scannedProducts(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   barcodes: readonly string[],
 ): Promise<(barcode: string) => Promise<Scanned | undefined>> {
   const layouts = layoutsOf(store)
@@ -39,7 +39,7 @@ export async function scannedProducts(
   return (barcode) => scannedIn(store, barcode, find)
 }
 
-async function scannedIn(store: StoreRow, barcode: string, find: FindByEan): Promise<Scanned | undefined> {
+async function scannedIn(store: Row<'store'>, barcode: string, find: FindByEan): Promise<Scanned | undefined> {
   const product = await find(barcode)
   const ean = comparableCode(barcode)
   const label = readLabel(ean, layoutsOf(store))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Euros, Id, VatRate, text, ProductCodeText } from '../../platform/operations/fields.ts'
-import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { Ean } from './ean.ts'
 import { schemasOf } from './product-fields.ts'
 
@@ -96,7 +96,7 @@ export const PRODUCT_NAMES = {
 }
 
 /** Product row. If a query names a store, the row has the prices of that store. */
-export interface PricedProduct extends ProductRow {
+export interface PricedProduct extends Row<'product'> {
   store_id: string | null
   /** Time of the store's last price change, ms; 0 without a store. */
   priced_ms: number

@@ -1,7 +1,7 @@
 import { sql, type Compilable } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProductWordRow, ProductRow, StoreProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { normalForm } from '../../../policy/printable.ts'
 import { LISTING_BLOCK } from '../../platform/persistence/listing-numbers.ts'
@@ -43,7 +43,7 @@ function placeAt(products: string, at: number): number {
 }
 
 /** Numbers of the listings in a row of the index, ascending. */
-export function listingsIn({ block, products }: Pick<ProductWordRow, 'block' | 'products'>): number[] {
+export function listingsIn({ block, products }: Pick<Row<'product_word'>, 'block' | 'products'>): number[] {
   const found: number[] = []
   for (let at = 0; at < products.length; at += ENTRY) found.push(block * LISTING_BLOCK + placeAt(products, at))
   return found.sort((a, b) => a - b)
@@ -104,12 +104,12 @@ export function searchTermsOf({
   name_lower,
   brand_lower,
   ean,
-}: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
+}: Pick<Row<'product'>, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
   return [...new Set([ean, ...termsIn(name_lower), ...termsIn(brand_lower ?? '')])].slice(0, TERMS_LIMIT)
 }
 
 /** The search terms that are stored with a listing. */
-export function termsOf({ words }: Pick<StoreProductRow, 'words'>): string[] {
+export function termsOf({ words }: Pick<Row<'store_product'>, 'words'>): string[] {
   return words.trim().split(' ')
 }
 
@@ -124,7 +124,7 @@ export const ROWS_LIMIT = 2_000
 const LAST = '\u{10FFFF}'
 
 /** A row of the search index. */
-export type IndexRow = Pick<ProductWordRow, 'word' | 'block' | 'products'>
+export type IndexRow = Pick<Row<'product_word'>, 'word' | 'block' | 'products'>
 
 /**
  * The blocks after `after` up to and including `last`, with the texts of two words in each block that has both words.

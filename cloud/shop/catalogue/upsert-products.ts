@@ -2,7 +2,7 @@ import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { centsOf, Id, Success } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { ProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   changedRow,
   newProductRow,
@@ -138,7 +138,7 @@ interface Context {
  */
 export async function upsertProducts(
   { db, nowMs, services }: Context,
-  store: StoreRow,
+  store: Row<'store'>,
   upserts: readonly Upsert[],
 ): Promise<Upserted & { repriced: number }> {
   const known = await findByEans(
@@ -176,7 +176,7 @@ export async function upsertProducts(
 }
 
 function changeOf(
-  before: ProductRow,
+  before: Row<'product'>,
   here: StoredListing | undefined,
   isSoldElsewhere: boolean,
   product: NewProduct,

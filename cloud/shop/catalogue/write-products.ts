@@ -4,12 +4,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../../platform/persistence/listing-numbers.ts'
-import type {
-  ListingRefreshRow,
-  ProductRow,
-  StoreProductRow,
-  ProductWordRow,
-} from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { listingsAfter, type StoredListing } from './queries.ts'
 import { renderListing, type NumberedListing } from './render.ts'
 import { blockOf, entryOf, termsOf, withoutEntries } from './search-queries.ts'
@@ -21,7 +16,7 @@ interface ListingTerm {
   listing_no: number
 }
 
-const appendListings = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+const appendListings = preparedInsert((db, rows: readonly Row<'product_word'>[]) =>
   db
     .insertInto('product_word')
     .values(rows)
@@ -31,7 +26,7 @@ const appendListings = preparedInsert((db, rows: readonly ProductWordRow[]) =>
       })),
     ),
 )
-const replaceRows = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+const replaceRows = preparedInsert((db, rows: readonly Row<'product_word'>[]) =>
   db
     .insertInto('product_word')
     .values(rows)
@@ -40,7 +35,7 @@ const replaceRows = preparedInsert((db, rows: readonly ProductWordRow[]) =>
     ),
 )
 
-type IndexKey = Omit<ProductWordRow, 'products'>
+type IndexKey = Omit<Row<'product_word'>, 'products'>
 
 function isOneOf(keys: readonly IndexKey[]) {
   const rows = keys.map(({ store_id, word, block }) => sql`(${store_id}, ${word}, cast(${block} as bigint))`)
@@ -102,7 +97,7 @@ class IndexChanges {
   async #writeRemoved(db: Db): Promise<void> {
     const keys = this.#removed.inOrder().map(({ store_id, word, block }) => ({ store_id, word, block }))
     for (const chunk of insertChunks(keys)) {
-      const [kept, empty]: [ProductWordRow[], IndexKey[]] = [[], []]
+      const [kept, empty]: [Row<'product_word'>[], IndexKey[]] = [[], []]
       for (const { products, ...key } of await rowsAt(db, chunk)) {
         const rest = withoutEntries(products, new Set(this.#removed.of(key)?.entries))
         if (rest === '') empty.push(key)
@@ -171,8 +166,8 @@ async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<vo
  */
 export interface ProductWrite {
   /** Row that the database contains; undefined for a new product. */
-  before: ProductRow | undefined
-  after: ProductRow
+  before: Row<'product'> | undefined
+  after: Row<'product'>
   /** Stored listing in the store of `listing`. */
   here: StoredListing | undefined
   /** The listing to write in the named store. Without it, the product alone changes. */
@@ -197,8 +192,8 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
 
 /** True if agents must receive the items of the product in the store of the listing again. */
 function isNews(
-  before: ProductRow | undefined,
-  after: ProductRow,
+  before: Row<'product'> | undefined,
+  after: Row<'product'>,
   here: StoredListing | undefined,
   listing: PriceInStore,
 ): boolean {
@@ -243,7 +238,7 @@ async function enqueueListings(
   for (const chunk of insertChunks(rows)) await upsertRefreshes(db, chunk)
 }
 
-const upsertRefreshes = preparedInsert((db, rows: readonly ListingRefreshRow[]) =>
+const upsertRefreshes = preparedInsert((db, rows: readonly Row<'listing_refresh'>[]) =>
   db
     .insertInto('listing_refresh')
     .values(rows)
@@ -261,7 +256,7 @@ const upsertRefreshes = preparedInsert((db, rows: readonly ListingRefreshRow[]) 
  * has a product with this EAN. Does not search for the product first, because PostgreSQL would then let inserts of
  * neighbouring EANs conflict.
  */
-export async function addNewProduct(db: Db, after: ProductRow, listing: PriceInStore): Promise<boolean> {
+export async function addNewProduct(db: Db, after: Row<'product'>, listing: PriceInStore): Promise<boolean> {
   const added = await db
     .insertInto('product')
     .values(after)
@@ -290,7 +285,7 @@ async function withNumbers(db: Db, writes: readonly ProductWrite[]): Promise<Num
 
 /** A listing to write. */
 interface ListingWrite {
-  product: ProductRow
+  product: Row<'product'>
   /** The listing as it is stored: its terms and category are replaced. Undefined for a new listing. */
   stored: Pick<StoredListing, 'words' | 'category'> | undefined
   listing: Omit<NumberedListing, 'product_id'>
@@ -300,7 +295,7 @@ interface ListingWrite {
 
 /** Writes listings with their documents, terms and counts. Replaces the terms and the category that are stored. */
 export async function writeListings(db: Db, writes: readonly ListingWrite[]): Promise<void> {
-  const listings: StoreProductRow[] = []
+  const listings: Row<'store_product'>[] = []
   const index = new IndexChanges()
   const counts = new Counts()
   for (const { product, stored, listing } of writes) {
@@ -325,7 +320,7 @@ export async function writeListings(db: Db, writes: readonly ListingWrite[]): Pr
 }
 
 /** True if a change of the product changes what agents know about its items. */
-function changesItems(before: ProductRow, after: ProductRow): boolean {
+function changesItems(before: Row<'product'>, after: Row<'product'>): boolean {
   return ITEM_FACTS.some((fact) => before[fact] !== after[fact])
 }
 
@@ -350,8 +345,8 @@ export async function removeListing(db: Db, storeId: string, productId: string):
   await noteProductChanges(db, [{ storeId, productId }])
 }
 
-const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
-  const { product_id: _id, tenant: _tenant, ean: _ean, created_ms: _created, ...changing } = rows[0] as ProductRow
+const upsertProducts = preparedInsert((db, rows: readonly Row<'product'>[]) => {
+  const { product_id: _id, tenant: _tenant, ean: _ean, created_ms: _created, ...changing } = rows[0] as Row<'product'>
   const columns = Object.keys(changing) as (keyof typeof changing)[]
   return db
     .insertInto('product')
@@ -363,7 +358,7 @@ const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
     )
 })
 
-const upsertListings = preparedInsert((db, rows: readonly StoreProductRow[]) =>
+const upsertListings = preparedInsert((db, rows: readonly Row<'store_product'>[]) =>
   db
     .insertInto('store_product')
     .values(rows)

@@ -3,7 +3,7 @@ import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { programOfCaller, amountOf, monthOf } from './program.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
@@ -45,7 +45,7 @@ interface Cell {
   figures: Figures
 }
 
-async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promise<Cell[]> {
+async function readCells(db: Db, programs: readonly Row<'loyalty_program'>[]): Promise<Cell[]> {
   const ids = programs.map((program) => program.program_id)
   const types = new Map(programs.map((program) => [program.program_id, program.type as ProgramType]))
   const rows = await monthsOf(db, ids)
@@ -106,7 +106,7 @@ function monthsUntil(nowMs: number, count: number): string[] {
  *
  * @param months Number of months in `monthly`. The last is the month of `nowMs`.
  */
-async function analyseLoyalty(db: Db, programs: readonly LoyaltyProgramRow[], nowMs: number, months: number) {
+async function analyseLoyalty(db: Db, programs: readonly Row<'loyalty_program'>[], nowMs: number, months: number) {
   const cells = await readCells(db, programs)
   const { members, redemptions, amounts } = total(cells)
   const withRate = (unit: Unit) => ({ ...amounts[unit], redemptionRate: redemptionRate(amounts[unit]) })
@@ -215,7 +215,7 @@ async function programsToAnalyse(
   call: Call,
   programId: string | undefined,
   storeId: string | undefined,
-): Promise<LoyaltyProgramRow[]> {
+): Promise<Row<'loyalty_program'>[]> {
   if (storeId !== undefined) await ownStore(call, storeId)
   if (programId !== undefined) {
     const { program } = await programOfCaller(call, programId)

@@ -12,9 +12,8 @@ import { UserId } from './schema.ts'
 import { createHash, createHmac } from 'node:crypto'
 import { base32 } from '../../../policy/base32.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { LoyaltyMemberRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** Length of the random part of a code: 120 bits, 24 characters. */
 const CODE_BYTES = 15
@@ -32,7 +31,7 @@ export function cardAddress(origin: string, code: string): string {
 async function cardOf(
   { db, services }: Pick<Call, 'db' | 'services'>,
   program: Program,
-  member: LoyaltyMemberRow,
+  member: Row<'loyalty_member'>,
   isNew: boolean,
 ): Promise<string> {
   const number = Math.max(1, member.card_number + (isNew ? 1 : 0))
@@ -53,9 +52,9 @@ function hashOf(code: string): string {
 /** A card with its program and store. */
 export interface Card {
   code: string
-  member: LoyaltyMemberRow
+  member: Row<'loyalty_member'>
   program: Program
-  store: StoreRow
+  store: Row<'store'>
 }
 
 /**

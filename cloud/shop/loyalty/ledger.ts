@@ -2,7 +2,7 @@ import { newId } from '../../../policy/ids.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Call, OutgoingEvent, Services } from '../../platform/operations/operation.ts'
-import type { LoyaltyEntryRow, LoyaltyMemberRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import {
   amountOf,
   expiryOf,
@@ -36,7 +36,6 @@ import { processEach } from '../../platform/operations/process-each.ts'
 import { writeOutbox } from '../../platform/operations/call-context.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** `data` of loyalty events (specification, Events). */
 
@@ -169,7 +168,7 @@ export async function earn(
   return moved
 }
 
-async function earnedBefore({ db }: Scope, known: LoyaltyEntryRow, userId: string): Promise<Moved> {
+async function earnedBefore({ db }: Scope, known: Row<'loyalty_entry'>, userId: string): Promise<Moved> {
   if (known.user_id !== userId)
     throw precondition('transaction_used', 'another customer has already earned with this transaction')
   const member = await findMember(db, known.program_id, userId)
@@ -228,7 +227,12 @@ async function deduct(
 }
 
 /** Credits reversed units of an earning again after a refund failed. These units expire together with the earning. */
-async function returnReversed(scope: Scope, program: Program, earned: LoyaltyEntryRow, units: number): Promise<void> {
+async function returnReversed(
+  scope: Scope,
+  program: Program,
+  earned: Row<'loyalty_entry'>,
+  units: number,
+): Promise<void> {
   if (units <= 0) return
   const balance = (await moveBalance(scope.db, program.row.program_id, earned.user_id, units, earned.expires_ms)) ?? 0
   await post(scope, program, { userId: earned.user_id, kind: 'reverse', units, balance, reverses: earned.entry_id })
@@ -240,7 +244,7 @@ async function openEarnings(
   { db }: Pick<Scope, 'db'>,
   tenant: string,
   transactionId: string,
-): Promise<{ entry: LoyaltyEntryRow; reversed: number }[]> {
+): Promise<{ entry: Row<'loyalty_entry'>; reversed: number }[]> {
   const entries = await earnedByTransaction(db, tenant, transactionId)
   const open = []
   for (const entry of entries) open.push({ entry, reversed: await reversedOf(db, entry) })
@@ -325,7 +329,7 @@ export function expireEarnings(database: Database, services: Services): Promise<
   })
 }
 
-async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {
+async function expireMember(scope: Scope, member: Row<'loyalty_member'>): Promise<Tenant> {
   const { db, nowMs } = scope
   const row = await db
     .selectFrom('loyalty_program')
@@ -361,7 +365,7 @@ export const EARNING_EVENTS = [
  */
 export async function earnAutomatically(
   scope: Scope,
-  store: StoreRow,
+  store: Row<'store'>,
   { transactionId, userId, totalCent, source }: PaidTransaction,
 ): Promise<void> {
   if (userId === null || !isAtLeast(store.package as Package, 'GO')) return

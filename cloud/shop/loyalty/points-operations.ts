@@ -22,7 +22,7 @@ import { findEarned, findMember, recordCheckIn } from './queries.ts'
 import { Amount, CardCode, EARNING_SOURCES, UserId } from './schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { distanceKm, type Position } from '../../platform/stores/find-stores.ts'
 
 /** Maximum distance between customer and store, km. */
@@ -48,7 +48,7 @@ interface CheckedIn {
 async function checkInCustomer(
   scope: Scope,
   program: Program,
-  store: StoreRow,
+  store: Row<'store'>,
   userId: string,
   checkIn: CheckIn,
 ): Promise<CheckedIn> {
@@ -82,7 +82,7 @@ function assertCode({ row }: Program, code: string): void {
     throw invalid('code', 'is not the code of this program', 'wrong_code')
 }
 
-function assertNear({ lat, lng }: StoreRow, at: Position): void {
+function assertNear({ lat, lng }: Row<'store'>, at: Position): void {
   if (lat === null || lng === null)
     throw precondition(
       'store_position_unknown',

@@ -5,7 +5,7 @@ import { Id, iso, Limit, Offset, Success, text } from '../../platform/operations
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
-import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import {
@@ -52,7 +52,7 @@ export interface ProgramSettings {
 export function blankProgram(
   of: { tenant: string; storeId: string; package: Package; name: string; type: ProgramType },
   platform: { clock: Clock; random: Randomness },
-): LoyaltyProgramRow {
+): Row<'loyalty_program'> {
   const nowMs = platform.clock.wall()
   return {
     program_id: newId('loy', platform),
@@ -85,10 +85,10 @@ function assertMethodsIncluded(
 
 /** Applies settings to a program. Throws 400 if an amount has more decimals than the program's type allows. */
 export function withSettings(
-  row: LoyaltyProgramRow,
+  row: Row<'loyalty_program'>,
   settings: ProgramSettings,
   platform: { clock: Clock; random: Randomness },
-): LoyaltyProgramRow {
+): Row<'loyalty_program'> {
   const type = row.type as ProgramType
   const {
     name,
@@ -150,7 +150,7 @@ const PROGRAMS_PER_STORE = 500
 /** Throws 400 if the store would have too many programs with this new or changed program. */
 async function assertProgramLimits(
   { db }: Call,
-  { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,
+  { program_id: programId, store_id: storeId, is_active: isActive }: Row<'loyalty_program'>,
 ): Promise<void> {
   const others = (await programsOfStore(db, storeId)).filter((row) => row.program_id !== programId)
   if (others.length >= PROGRAMS_PER_STORE)

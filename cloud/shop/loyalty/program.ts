@@ -2,8 +2,7 @@ import { hasDecimals } from '../../../policy/decimals.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { isAtLeast, type Package, knownCaller } from '../../platform/foundation/caller.ts'
-import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { EarningMethod, LoyaltyProgram, ProgramType } from './schema.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
@@ -23,7 +22,7 @@ export interface Tier {
 
 /** A program with parsed lists. */
 export interface Program {
-  readonly row: LoyaltyProgramRow
+  readonly row: Row<'loyalty_program'>
   readonly type: ProgramType
   readonly methods: readonly EarningMethod[]
   /** Sorted by cost, the cheapest first. */
@@ -35,7 +34,7 @@ export interface Program {
 }
 
 /** Parses a program's row. */
-export function openProgram(row: LoyaltyProgramRow, store: Pick<StoreRow, 'package'>): Program {
+export function openProgram(row: Row<'loyalty_program'>, store: Pick<Row<'store'>, 'package'>): Program {
   return {
     row,
     type: row.type as ProgramType,
@@ -101,7 +100,7 @@ export function monthOf(ms: number): string {
 }
 
 /** Content of a program's printed QR code. */
-export function checkInCode({ store_id, program_id }: LoyaltyProgramRow): string {
+export function checkInCode({ store_id, program_id }: Row<'loyalty_program'>): string {
   return `untag://loyalty/${store_id}/${program_id}`
 }
 
@@ -130,7 +129,10 @@ export function toLoyaltyProgram({ row, type, methods, rewards, tiers }: Program
  * Finds a program of the caller with its store. Throws 404 if the program is unknown, or if the caller may not see its
  * store.
  */
-export async function programOfCaller(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
+export async function programOfCaller(
+  call: Call,
+  programId: string,
+): Promise<{ program: Program; store: Row<'store'> }> {
   const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)
   if (!row) throw notFound('loyalty program')
   const store = await ownStoreOf(call, row.store_id, 'loyalty program')

@@ -3,7 +3,7 @@ import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { addToMonth } from './months.ts'
-import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Program of the tenant. */
 export const findProgram = preparedRow((db, tenant: string, programId: string) =>
@@ -21,7 +21,7 @@ export const activePrograms = preparedRows((db, storeId: string) =>
 )
 
 /** All programs of a store, the oldest first. */
-export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
+export function programsOfStore(db: Db, storeId: string): Promise<Row<'loyalty_program'>[]> {
   return db.selectFrom('loyalty_program').selectAll().where('store_id', '=', storeId).orderBy('program_id').execute()
 }
 
@@ -44,7 +44,7 @@ export function listPrograms(
   db: Db,
   filter: ProgramFilter,
   { after = '', limit, offset }: Page,
-): Promise<LoyaltyProgramRow[]> {
+): Promise<Row<'loyalty_program'>[]> {
   return filtered(db, filter)
     .selectAll()
     .where('program_id', '>', after)
@@ -63,7 +63,7 @@ export async function countPrograms(db: Db, filter: ProgramFilter): Promise<numb
 }
 
 /** Inserts or updates a program. */
-export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void> {
+export async function saveProgram(db: Db, row: Row<'loyalty_program'>): Promise<void> {
   const { program_id: _id, ...change } = row
   await db
     .insertInto('loyalty_program')
@@ -85,15 +85,15 @@ export const findMemberByCard = preparedRow((db, cardHash: string) =>
 /** Program of a member of any tenant. */
 export function programOfMember(
   db: Db,
-  { program_id }: Pick<LoyaltyMemberRow, 'program_id'>,
-): Promise<LoyaltyProgramRow | undefined> {
+  { program_id }: Pick<Row<'loyalty_member'>, 'program_id'>,
+): Promise<Row<'loyalty_program'> | undefined> {
   return db.selectFrom('loyalty_program').selectAll().where('program_id', '=', program_id).executeTakeFirst()
 }
 
 /** Stores the card of a member. It replaces the card before. */
 export async function saveCard(
   db: Db,
-  { program_id, user_id, card_number, card_hash }: LoyaltyMemberRow,
+  { program_id, user_id, card_number, card_hash }: Row<'loyalty_member'>,
 ): Promise<void> {
   await db
     .updateTable('loyalty_member')
@@ -104,7 +104,7 @@ export async function saveCard(
 }
 
 /** Inserts a member. Returns false if the customer is already a member. */
-export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boolean> {
+export async function enrolMember(db: Db, member: Row<'loyalty_member'>): Promise<boolean> {
   const made = await db
     .insertInto('loyalty_member')
     .values(member)
@@ -164,7 +164,7 @@ export async function recordCheckIn(
 }
 
 /** Appends an entry to the ledger. Entries never change. */
-export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void> {
+export async function insertEntry(db: Db, entry: Row<'loyalty_entry'>): Promise<void> {
   await db.insertInto('loyalty_entry').values(entry).execute()
   await addToMonth(db, { ...entry, entries: 1 })
 }
@@ -180,7 +180,7 @@ export const findEarned = preparedRow((db, programId: string, transactionId: str
 )
 
 /** Earnings of a transaction in all programs. */
-export function earnedByTransaction(db: Db, tenant: string, transactionId: string): Promise<LoyaltyEntryRow[]> {
+export function earnedByTransaction(db: Db, tenant: string, transactionId: string): Promise<Row<'loyalty_entry'>[]> {
   return db
     .selectFrom('loyalty_entry')
     .selectAll()
@@ -192,7 +192,7 @@ export function earnedByTransaction(db: Db, tenant: string, transactionId: strin
 }
 
 /** Units of an earning that were already reversed. */
-export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<number> {
+export async function reversedOf(db: Db, earned: Row<'loyalty_entry'>): Promise<number> {
   const { sum } = await db
     .selectFrom('loyalty_entry')
     .where('program_id', '=', earned.program_id)
@@ -208,7 +208,7 @@ export function membersToExpire(
   db: Db,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<LoyaltyMemberRow[]> {
+): Promise<Row<'loyalty_member'>[]> {
   const due = db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs)
   return due.orderBy('next_expiry_ms').orderBy('program_id').orderBy('user_id').limit(limit).offset(offset).execute()
 }
@@ -216,7 +216,7 @@ export function membersToExpire(
 /** Sets the time of a member's next expiry. */
 export async function setNextExpiry(
   db: Db,
-  { program_id, user_id }: LoyaltyMemberRow,
+  { program_id, user_id }: Row<'loyalty_member'>,
   next_expiry_ms: number | null,
 ): Promise<void> {
   await db
@@ -227,7 +227,7 @@ export async function setNextExpiry(
     .execute()
 }
 
-type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
+type MemberKey = Pick<Row<'loyalty_member'>, 'program_id' | 'user_id'>
 
 /**
  * Units that are due to expire. Earlier spending is subtracted from the oldest earnings first. A reversal reduces the

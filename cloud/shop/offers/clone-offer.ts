@@ -1,6 +1,6 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
-import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { makeOffer, type PricedBranches } from './make-offer.ts'
 import { adjusted, assertSold, type OfferProduct } from './offer-products.ts'
 import type { OfferOfCaller } from './offer-of-caller.ts'
@@ -18,7 +18,7 @@ export async function cloneOffer(
   call: Call,
   { group, priced }: OfferOfCaller,
   input: CloneOffer,
-): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+): Promise<{ group: Row<'offer_group'>; branches: Row<'offer'>[] }> {
   const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]
   await assertSold(
     call,

@@ -1,6 +1,6 @@
 import { iso, definedFields, eurosOf } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { OfferGroupRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { scopeOf } from './offer-of-caller.ts'
 import { statusAt } from './offer-status.ts'
 import { readBranchesOf, readLists, readPricedBranches } from './queries.ts'
@@ -97,7 +97,7 @@ function pricesOf({ priceCent, oldPriceCent }: OfferProduct) {
  */
 export async function presentOffers(
   db: Db,
-  groups: readonly OfferGroupRow[],
+  groups: readonly Row<'offer_group'>[],
   visible: readonly string[] | null,
   nowMs: number,
 ): Promise<ListedOffer[]> {
@@ -128,7 +128,7 @@ export async function presentOffers(
  * Converts one offer to its list form. Computes the status from the clock, because the stored status may be outdated.
  */
 export function toListed(
-  group: OfferGroupRow,
+  group: Row<'offer_group'>,
   storeIds: string[],
   counts: { clicks: number; favorites: number },
   nowMs: number,

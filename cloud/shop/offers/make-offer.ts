@@ -1,7 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { describeOffer } from './description.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, type Validity } from './offer-status.ts'
@@ -34,7 +34,7 @@ export async function makeOffer(
   content: OfferContent,
   storeIds: readonly string[],
   prices: readonly PricedBranches[],
-): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+): Promise<{ group: Row<'offer_group'>; branches: Row<'offer'>[] }> {
   const { db, nowMs, services } = call
   const { validity } = content
   const group = newGroup(call, content, storeIds, prices)
@@ -61,7 +61,7 @@ export function newGroup(
   content: OfferContent,
   storeIds: readonly string[],
   prices: readonly PricedBranches[],
-): OfferGroupRow {
+): Row<'offer_group'> {
   const { nowMs, services } = call
   const { validity } = content
   const products = prices[0]?.products ?? []
@@ -93,11 +93,11 @@ export function newGroup(
 /** Builds the document of one branch. */
 export function newBranch(
   call: Call,
-  group: OfferGroupRow,
+  group: Row<'offer_group'>,
   branchNo: number,
   storeId: string,
   listId: string,
-): OfferRow {
+): Row<'offer'> {
   return {
     offer_id: newId('off', call.services.platform),
     tenant: group.tenant,
@@ -134,7 +134,7 @@ export async function storeList(call: Call, products: readonly OfferProduct[]): 
 /** Emits `offer.published` for these branch documents. */
 export function emitPublished(
   call: Pick<Call, 'emit'>,
-  branches: readonly Pick<OfferRow, 'offer_id' | 'group_id' | 'store_id'>[],
+  branches: readonly Pick<Row<'offer'>, 'offer_id' | 'group_id' | 'store_id'>[],
 ): void {
   for (const { offer_id: offerId, group_id: groupId, store_id: storeId } of branches) {
     call.emit({ type: 'offer.published', storeId, data: { offerId, groupId, storeId } })

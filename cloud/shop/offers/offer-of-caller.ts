@@ -1,7 +1,7 @@
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { findGroup, readBranches } from './queries.ts'
 
 /** Scope of an offer by its number of stores, from the specification. `stores` is the maximum number for a scope. */
@@ -21,18 +21,18 @@ export function scopeOf(storeCount: number): OfferScope {
 }
 
 export interface OfferOfCaller {
-  group: OfferGroupRow
+  group: Row<'offer_group'>
   /** All documents in order of creation. */
-  branches: OfferRow[]
+  branches: Row<'offer'>[]
   /** Documents of branches that are still in the offer. */
-  active: OfferRow[]
+  active: Row<'offer'>[]
   /**
    * Document that the request identifies. For the id of a group, this is the
    * first active document.
    */
-  named: OfferRow
+  named: Row<'offer'>
   /** Document with the products and prices: `named`, or another active document if `named` was removed. */
-  priced: OfferRow
+  priced: Row<'offer'>
 }
 
 /** Returns `offerId` or its synonym `id`. Throws 400 if the request contains both and they differ. */

@@ -4,7 +4,7 @@ import { iso, Limit, Offset, Success } from '../../platform/operations/fields.ts
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
 import { ownStores } from '../../platform/stores/own-store.ts'
-import type { OfferGroupRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { cloneOffer as makeClone } from './clone-offer.ts'
 import { presentOffers, toListed } from './list-offers.ts'
 import { makeOffer, type OfferContent } from './make-offer.ts'
@@ -72,7 +72,7 @@ const DEFAULT_PAGE = 50
 const OFFER = 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
-function createdOffer(group: OfferGroupRow) {
+function createdOffer(group: Row<'offer_group'>) {
   return {
     success: true as const,
     groupId: group.group_id,

@@ -1,6 +1,6 @@
 import { changedRows, type Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { OfferGroupRow, OfferListRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Maximum number of rows per INSERT. */
 const AT_ONCE = 500
@@ -18,7 +18,7 @@ const groupById = prepared((db, p: { tenant: string; groupId: string }) =>
 )
 
 /** Finds an offer of the tenant by its group id or the id of a branch document. */
-export async function findGroup(db: Db, tenant: string, id: string): Promise<OfferGroupRow | undefined> {
+export async function findGroup(db: Db, tenant: string, id: string): Promise<Row<'offer_group'> | undefined> {
   const [ofBranch] = await groupOfOffer(db, { tenant, offerId: id })
   if (ofBranch) return ofBranch
   const [group] = await groupById(db, { tenant, groupId: id })
@@ -26,7 +26,7 @@ export async function findGroup(db: Db, tenant: string, id: string): Promise<Off
 }
 
 /** All branch documents of an offer in order of creation, including removed ones. */
-export function readBranches(db: Db, groupId: string): Promise<OfferRow[]> {
+export function readBranches(db: Db, groupId: string): Promise<Row<'offer'>[]> {
   return db.selectFrom('offer').selectAll().where('group_id', '=', groupId).orderBy('branch_no').execute()
 }
 
@@ -77,7 +77,7 @@ export async function readLists(db: Db, listIds: Iterable<string>): Promise<Map<
 /** Inserts a product list with its prices by EAN. */
 export async function insertList(
   db: Db,
-  row: OfferListRow,
+  row: Row<'offer_list'>,
   prices: readonly { ean: string; price_cent: number }[],
 ): Promise<void> {
   await db.insertInto('offer_list').values(row).execute()
@@ -89,7 +89,7 @@ export async function insertList(
 }
 
 /** Product list by id. */
-export function readList(db: Db, listId: string): Promise<OfferListRow> {
+export function readList(db: Db, listId: string): Promise<Row<'offer_list'>> {
   return db.selectFrom('offer_list').selectAll().where('list_id', '=', listId).executeTakeFirstOrThrow()
 }
 
@@ -109,7 +109,7 @@ export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promis
 }
 
 /** Inserts branch documents. */
-export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise<void> {
+export async function insertBranches(db: Db, rows: readonly Row<'offer'>[]): Promise<void> {
   for (let i = 0; i < rows.length; i += AT_ONCE)
     await db
       .insertInto('offer')
@@ -121,7 +121,7 @@ export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise
 export async function updateBranches(
   db: Db,
   groupId: string,
-  change: Partial<OfferRow>,
+  change: Partial<Row<'offer'>>,
   offerIds?: readonly string[],
 ): Promise<void> {
   if (offerIds?.length === 0) return
@@ -140,8 +140,8 @@ export async function deleteBranches(db: Db, groupId: string, offerIds?: readonl
 /** Updates an offer if its status and revision are unchanged. Returns false otherwise. */
 export async function updateGroup(
   db: Db,
-  group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>,
-  change: Partial<OfferGroupRow>,
+  group: Pick<Row<'offer_group'>, 'group_id' | 'status' | 'rev'>,
+  change: Partial<Row<'offer_group'>>,
 ): Promise<boolean> {
   const update = db
     .updateTable('offer_group')
@@ -217,7 +217,7 @@ export async function listGroups(
     nowMs: number
   },
   page: { limit: number; offset: number; after: string | undefined },
-): Promise<{ rows: OfferGroupRow[]; total: number }> {
+): Promise<{ rows: Row<'offer_group'>[]; total: number }> {
   let query = db.selectFrom('offer_group').where('tenant', '=', of.tenant)
   if (of.only === 'scheduled') query = query.where('valid_from_ms', '>', of.nowMs)
   if (of.only === 'active') query = query.where('valid_from_ms', '<=', of.nowMs).where('valid_to_ms', '>', of.nowMs)
@@ -243,6 +243,6 @@ export async function deleteGroup(db: Db, groupId: string): Promise<void> {
 }
 
 /** Finds an offer of any tenant by its group id. */
-export function readGroup(db: Db, groupId: string): Promise<OfferGroupRow | undefined> {
+export function readGroup(db: Db, groupId: string): Promise<Row<'offer_group'> | undefined> {
   return db.selectFrom('offer_group').selectAll().where('group_id', '=', groupId).executeTakeFirst()
 }

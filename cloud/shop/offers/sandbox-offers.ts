@@ -2,7 +2,7 @@ import { knownCaller } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { OfferGroupRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { listDocuments } from '../catalogue/queries.ts'
 import type { Product } from '../catalogue/schema.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
@@ -139,7 +139,7 @@ const MOCK_OFFERS: readonly MockOffer[] = [
 ]
 
 interface SandboxOffer {
-  group: OfferGroupRow
+  group: Row<'offer_group'>
   storeIds: string[]
   /** One id for each store. */
   offerIds: string[]
@@ -157,7 +157,7 @@ export async function mockCreatedOffer(
   call: Call,
   content: OfferContent,
   storeIds: readonly string[],
-  like: Pick<OfferGroupRow, 'discount_percent'>,
+  like: Pick<Row<'offer_group'>, 'discount_percent'>,
 ): Promise<SandboxOffer> {
   const { tenant } = knownCaller(call.caller)
   const known = (await listStores(call.db, tenant, STORES_NAMED)).map((store) => store.store_id)

@@ -1,7 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOwnPrices } from './clone-offer.ts'
 import { describeOffer } from './description.ts'
 import { newBranch, emitPublished, storeList } from './make-offer.ts'
@@ -28,7 +28,7 @@ import { centsOf } from '../../platform/operations/fields.ts'
  */
 async function storeLists(
   call: Call,
-  active: readonly OfferRow[],
+  active: readonly Row<'offer'>[],
   inputs: readonly UpdatedProduct[],
   products: readonly OfferProduct[],
 ): Promise<{ listOf: Map<string, string>; newList: () => Promise<string> }> {
@@ -66,7 +66,7 @@ function keepsStorePrices(
   i: number,
   input: UpdatedProduct | undefined,
   product: OfferProduct,
-  active: readonly OfferRow[],
+  active: readonly Row<'offer'>[],
   lists: ReadonlyMap<string, readonly OfferProduct[]>,
 ): boolean {
   const [first, ...others] = (input?.prices ?? []).map(({ storeId, discountPrice, originalPrice }) => ({
@@ -192,7 +192,7 @@ export async function updateOffer(
 
   const lists = input.products && (await storeLists(call, active, input.products, products))
   const status = statusAt(validity, nowMs)
-  const next: OfferGroupRow = {
+  const next: Row<'offer_group'> = {
     ...group,
     ...sharedFields(input, group),
     valid_from_ms: validity.fromMs,
@@ -249,7 +249,7 @@ export async function updateOffer(
   return { updatedFields, siblingUpdates: updatedFields.length === 0 ? 0 : siblings.length, ...changes }
 }
 
-function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGroupRow> {
+function sharedFields(input: UpdateOffer, group: Row<'offer_group'>): Partial<Row<'offer_group'>> {
   const { title, merchantColor, tags, imageUrl, quantity } = input
   // A generated description that is sent back unchanged stays generated, so that it follows later changes.
   const description = input.description === group.description ? undefined : input.description
@@ -267,7 +267,7 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
 /**
  * Deletes the oldest inactive documents. Otherwise each removed and added store would leave one more document.
  */
-async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
+async function deleteOldestRemoved({ db }: Call, removed: readonly Row<'offer'>[]): Promise<void> {
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return
   const oldest = [...removed].sort((a, b) => a.branch_no - b.branch_no).slice(0, removed.length - REMOVED_LIMIT)

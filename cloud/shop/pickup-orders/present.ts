@@ -1,11 +1,11 @@
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { type OrderStatus, itemsOf, linesOf, type ReservedItem } from './queries.ts'
 import type { Order } from './schema.ts'
 
 /** Converts orders with their lines and reserved items to the API form. */
-export async function toOrders(db: Db, orders: readonly PickupOrderRow[]): Promise<Order[]> {
+export async function toOrders(db: Db, orders: readonly Row<'pickup_order'>[]): Promise<Order[]> {
   if (orders.length === 0) return []
   const ids = orders.map((order) => order.order_id)
   const [lines, items] = [byOrder(await linesOf(db, ids)), byOrder(await itemsOf(db, ids))]
@@ -22,7 +22,11 @@ function byOrder<T extends { order_id: string }>(rows: readonly T[]): Map<string
   return found
 }
 
-function toOrder(order: PickupOrderRow, lines: readonly PickupOrderLineRow[], items: readonly ReservedItem[]): Order {
+function toOrder(
+  order: Row<'pickup_order'>,
+  lines: readonly Row<'pickup_order_line'>[],
+  items: readonly ReservedItem[],
+): Order {
   const isOver = order.status === 'cancelled'
   return {
     orderId: order.order_id,

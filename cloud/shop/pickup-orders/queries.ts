@@ -1,12 +1,7 @@
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import type {
-  PickupOrderItemRow,
-  PickupOrderLineRow,
-  PickupOrderRow,
-} from '../../platform/persistence/tables/click-and-collect.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { hash } from 'node:crypto'
 import { crockford } from '../../../policy/base32.ts'
 import type { Randomness } from '../../../policy/platform.ts'
@@ -70,7 +65,7 @@ export function isFinal(status: OrderStatus): boolean {
 }
 
 /** Finds an order of the tenant. */
-export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
+export function findOrder(db: Db, tenant: string, orderId: string): Promise<Row<'pickup_order'> | undefined> {
   return db
     .selectFrom('pickup_order')
     .selectAll()
@@ -80,7 +75,11 @@ export function findOrder(db: Db, tenant: string, orderId: string): Promise<Pick
 }
 
 /** Inserts an order with its lines. */
-export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+export async function insertOrder(
+  db: Db,
+  order: Row<'pickup_order'>,
+  lines: readonly Row<'pickup_order_line'>[],
+): Promise<void> {
   await db.insertInto('pickup_order').values(order).execute()
   await db
     .insertInto('pickup_order_line')
@@ -89,7 +88,11 @@ export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly
 }
 
 /** Updates an order and increments its revision. */
-export function updateOrder(db: Db, order: PickupOrderRow, change: Partial<PickupOrderRow>): Promise<PickupOrderRow> {
+export function updateOrder(
+  db: Db,
+  order: Row<'pickup_order'>,
+  change: Partial<Row<'pickup_order'>>,
+): Promise<Row<'pickup_order'>> {
   return db
     .updateTable('pickup_order')
     .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
@@ -109,7 +112,7 @@ export function listOrders(
   storeId: string,
   status: OrderStatus | undefined,
   { after, limit, offset }: Page,
-): Promise<PickupOrderRow[]> {
+): Promise<Row<'pickup_order'>[]> {
   const query = ordersOf(db, storeId, status)
   const rest = after === undefined ? query : query.where('order_id', '<', after)
   return rest.selectAll().orderBy('order_id', 'desc').limit(limit).offset(offset).execute()
@@ -129,7 +132,7 @@ function orderCodes(
   storeId: string,
   statuses: readonly OrderStatus[],
   limit: number,
-): Promise<Pick<PickupOrderRow, 'order_id' | 'code_hash'>[]> {
+): Promise<Pick<Row<'pickup_order'>, 'order_id' | 'code_hash'>[]> {
   return db
     .selectFrom('pickup_order')
     .select(['order_id', 'code_hash'])
@@ -157,7 +160,7 @@ export function overdueOrders(
   db: Db,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
+): Promise<Pick<Row<'pickup_order'>, 'order_id' | 'tenant'>[]> {
   return db
     .selectFrom('pickup_order')
     .select(['order_id', 'tenant'])
@@ -170,7 +173,7 @@ export function overdueOrders(
 }
 
 /** Lines of these orders. */
-export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrderLineRow[]> {
+export function linesOf(db: Db, orderIds: readonly string[]): Promise<Row<'pickup_order_line'>[]> {
   return db
     .selectFrom('pickup_order_line')
     .selectAll()
@@ -180,9 +183,9 @@ export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrde
     .execute()
 }
 
-export type ReservedItem = PickupOrderItemRow &
+export type ReservedItem = Row<'pickup_order_item'> &
   Pick<
-    ProtectedItemRow,
+    Row<'protected_item'>,
     'epc' | 'tag_uid' | 'tag_id' | 'item_status' | 'product_id' | 'ean' | 'lot' | 'expiry' | 'serial'
   >
 
@@ -199,7 +202,7 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedIt
 }
 
 /** Reserves items for an order. */
-export async function insertReservedItems(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
+export async function insertReservedItems(db: Db, rows: readonly Row<'pickup_order_item'>[]): Promise<void> {
   if (rows.length > 0)
     await db
       .insertInto('pickup_order_item')
@@ -224,7 +227,7 @@ export async function deleteOpenReservations(db: Db, itemIds: readonly string[])
 }
 
 /** A lot, expiry and serial that may not be sold; null matches every value. */
-type Stopped = Pick<ProtectedItemRow, 'lot' | 'expiry' | 'serial'>
+type Stopped = Pick<Row<'protected_item'>, 'lot' | 'expiry' | 'serial'>
 
 /** Items that one query reads, and all of them: if recalls stop so many older ones, the others are not found. */
 const ITEMS_PAGE = 500
@@ -287,7 +290,7 @@ export async function orderOfCode(
   tenant: string,
   storeId: string,
   code: string,
-): Promise<PickupOrderRow | undefined> {
+): Promise<Row<'pickup_order'> | undefined> {
   for (const { statuses, limit } of SEARCHED_STATUSES) {
     const match = (await orderCodes(db, storeId, statuses, limit)).find((order) => isPickupCode(order, code))
     if (match) return findOrder(db, tenant, match.order_id)

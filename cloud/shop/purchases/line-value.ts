@@ -1,6 +1,5 @@
-import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
 
 /** Pieces of one line that came back. A refund stores a JSON array of them. */
 export interface Pieces {
@@ -11,7 +10,7 @@ export interface Pieces {
 }
 
 /** Pieces that a refund names; empty if it names none. */
-export function piecesOf({ lines }: Pick<RefundRow, 'lines'>): Pieces[] {
+export function piecesOf({ lines }: Pick<Row<'refund'>, 'lines'>): Pieces[] {
   return lines === null ? [] : (JSON.parse(lines) as Pieces[])
 }
 
@@ -30,7 +29,7 @@ export function sumPieces(pieces: readonly Pieces[]): Map<string, Pieces> {
 }
 
 /** The form of the API: without the numbers of tagged pieces. */
-export function toReturnedLines(refund: Pick<RefundRow, 'lines'>): { itemLineId: string; quantity: number }[] {
+export function toReturnedLines(refund: Pick<Row<'refund'>, 'lines'>): { itemLineId: string; quantity: number }[] {
   return piecesOf(refund).map(({ itemLineId, quantity }) => ({ itemLineId, quantity }))
 }
 
@@ -50,7 +49,7 @@ export function paidForPieces(paidCent: number, quantity: number, before: number
  */
 export function amountsOfPieces(
   pieces: readonly Pieces[],
-  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'quantity' | 'vat'>[],
+  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'quantity' | 'vat'>[],
   paid: ReadonlyMap<string, number>,
   gone: ReadonlyMap<string, Pieces>,
 ): { lineId: string; rate: number; cent: number }[] {
@@ -82,10 +81,10 @@ export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): De
 
 /** Builds the deposit line that follows the line of the goods. */
 export function depositLine(
-  goods: PurchaseLineRow,
+  goods: Row<'purchase_line'>,
   deposit: Deposit,
   made: { lineId: string; lineNo: number },
-): PurchaseLineRow {
+): Row<'purchase_line'> {
   return {
     ...goods,
     line_id: made.lineId,
@@ -139,12 +138,12 @@ export function vatBreakdown(amounts: readonly GrossAmount[]): VatBreakdown {
  * Price by which policies judge one unit of a line, cents: the higher of price and list price. A discount never makes
  * goods look cheap to a rule (ADR sales).
  */
-export function valueOf(line: Pick<PurchaseLineRow, 'price_cent' | 'list_price_cent'>): number {
+export function valueOf(line: Pick<Row<'purchase_line'>, 'price_cent' | 'list_price_cent'>): number {
   return Math.max(line.price_cent, line.list_price_cent ?? 0)
 }
 
 /** True for a line that lowers the total and sells nothing. */
-export function isCoupon(line: Pick<PurchaseLineRow, 'price_cent'>): boolean {
+export function isCoupon(line: Pick<Row<'purchase_line'>, 'price_cent'>): boolean {
   return line.price_cent < 0
 }
 
@@ -169,7 +168,7 @@ export function afterCoupons(amounts: readonly GrossAmount[]): number[] {
 
 /** Amount paid for each line of a purchase after coupons, cents. */
 export function paidByLine(
-  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>[],
+  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'vat'>[],
 ): Map<string, number> {
   const paid = afterCoupons(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
   return new Map(lines.map((line, i) => [line.line_id, paid[i] ?? 0]))

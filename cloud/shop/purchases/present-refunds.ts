@@ -2,8 +2,7 @@ import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts
 import { toReturnedLines } from './line-value.ts'
 import { refundsOf } from './refund-queries.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import type { Purchase, TransactionData } from './schema.ts'
 
 /** Converts refunds for display beside a purchase. The receipt itself never changes. */
@@ -13,19 +12,19 @@ type RefundInCents = TransactionData['refunds'][number]
 /** Refunds to show beside a purchase. Skips the query for unpaid purchases, which have no refunds. */
 export async function refundsToShow(
   db: Db,
-  { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,
-): Promise<RefundRow[]> {
+  { purchase_id, status }: Pick<Row<'purchase'>, 'purchase_id' | 'status'>,
+): Promise<Row<'refund'>[]> {
   return status === 'CREATED' || status === 'PENDING_PAYMENT' ? [] : (await refundsOf(db, purchase_id)).filter(isShown)
 }
 
 /** False for money that moved at the provider and came back, such as a dispute that was won. */
-function isShown({ outside, state }: RefundRow): boolean {
+function isShown({ outside, state }: Row<'refund'>): boolean {
   return outside === null || state === 'done'
 }
 
 /** Refunds of many purchases, the oldest first. */
-export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Promise<Map<string, RefundRow[]>> {
-  const found = new Map<string, RefundRow[]>()
+export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Promise<Map<string, Row<'refund'>[]>> {
+  const found = new Map<string, Row<'refund'>[]>()
   if (purchaseIds.length === 0) return found
   const rows = await db
     .selectFrom('refund')
@@ -43,17 +42,17 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
 }
 
 /** True if the refund is completed and repays the purchase. A refund of a late payment does not repay the purchase. */
-export function isRefunded(refund: RefundRow): boolean {
+export function isRefunded(refund: Row<'refund'>): boolean {
   return refund.state === 'done' && refund.kind !== 'late'
 }
 
 /** Amount of completed refunds, cents. */
-export function refundedCent(refunds: readonly RefundRow[]): number {
+export function refundedCent(refunds: readonly Row<'refund'>[]): number {
   return refunds.filter(isRefunded).reduce((sum, refund) => sum + refund.amount_cent, 0)
 }
 
 /** Converts a refund to the transaction data form: cents and ms. Omits the reason, an internal note. */
-export function toRefundInCents(refund: RefundRow): RefundInCents {
+export function toRefundInCents(refund: Row<'refund'>): RefundInCents {
   return {
     refundId: refund.refund_id,
     kind: refund.kind,
@@ -68,7 +67,7 @@ export function toRefundInCents(refund: RefundRow): RefundInCents {
 }
 
 /** Converts a refund to the API form: EUR and ISO 8601. */
-export function toRefundInEuros(refund: RefundRow): Purchase['refunds'][number] {
+export function toRefundInEuros(refund: Row<'refund'>): Purchase['refunds'][number] {
   const { amountCent, createdAt, completedAt, ...shown } = toRefundInCents(refund)
   return {
     ...shown,

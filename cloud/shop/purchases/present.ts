@@ -4,9 +4,7 @@ import { receiptAddress } from '../../../policy/receipts/receipt-token.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import type { PriceOrigin, PriceReason, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
 import { paidByLine, vatBreakdown } from './line-value.ts'
@@ -24,11 +22,11 @@ const SANDBOX_TSE = {
 }
 
 export interface WholePurchase {
-  purchase: PurchaseRow
-  lines: readonly PurchaseLineRow[]
-  store: StoreRow
+  purchase: Row<'purchase'>
+  lines: readonly Row<'purchase_line'>[]
+  store: Row<'store'>
   /** The oldest first. */
-  refunds: readonly RefundRow[]
+  refunds: readonly Row<'refund'>[]
 }
 
 function tagFields({ purchase, store }: WholePurchase) {
@@ -46,7 +44,7 @@ export function isTest(tenant: string): boolean {
 }
 
 /** Store data of a receipt. */
-export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
+export function storeDataOf(store: Row<'store'>): z.infer<typeof StoreData> {
   const media = store.media === null ? {} : (JSON.parse(store.media) as { logo?: string })
   return {
     id: store.store_id,
@@ -64,12 +62,12 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
 type Audience = 'merchant' | 'public' | 'list'
 
 /** True after the expiry of the receipt token. Devices then no longer accept the token. */
-export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp'>, nowMs: number): boolean {
+export function isReceiptExpired({ receipt_exp }: Pick<Row<'purchase'>, 'receipt_exp'>, nowMs: number): boolean {
   return receipt_exp !== null && nowMs >= receipt_exp * 1_000
 }
 
 /** Who set the price of a line, and why. */
-function originOfPrice(line: PurchaseLineRow) {
+function originOfPrice(line: Row<'purchase_line'>) {
   return {
     priceOrigin: line.price_origin as PriceOrigin,
     ...definedFields({ priceReason: line.price_reason as PriceReason | null }),

@@ -3,13 +3,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
 import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import type {
-  PurchaseLineRow,
-  PurchaseLineTable,
-  PurchaseRow,
-  PurchaseUnitRow,
-  ShoppingSessionRow,
-} from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -23,7 +17,7 @@ const sessionById = prepared((db, p: { sessionId: string; tenant: string }) =>
 )
 
 /** Finds a session of the caller. Throws 404 if the session is unknown, or if the caller may not see its store. */
-export async function sessionOfCaller(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
+export async function sessionOfCaller(call: Call, sessionId: string): Promise<Row<'shopping_session'>> {
   const { tenant } = knownCaller(call.caller)
   const [session] = await sessionById(call.db, { sessionId, tenant })
   if (!session) throw notFound('session')
@@ -51,7 +45,7 @@ const purchaseNamed = preparedRow((db, purchaseId: string) =>
 )
 
 /** Purchase that another row names. */
-export async function readPurchase(db: Db, purchaseId: string): Promise<PurchaseRow> {
+export async function readPurchase(db: Db, purchaseId: string): Promise<Row<'purchase'>> {
   const purchase = await purchaseNamed(db, purchaseId)
   assert(purchase, `purchase ${purchaseId} is gone`)
   return purchase
@@ -72,25 +66,23 @@ export const readUnits = preparedRows((db, purchaseId: string) =>
     .orderBy('unit_no'),
 )
 
-const insertRow = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
-const insertLines = preparedInsert((db, rows: readonly PurchaseLineTable[]) =>
+const insertRow = preparedInsert((db, rows: readonly Row<'purchase'>[]) => db.insertInto('purchase').values(rows))
+const insertLines = preparedInsert((db, rows: readonly Row<'purchase_line'>[]) =>
   db.insertInto('purchase_line').values(rows),
 )
-const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+const insertUnits = preparedInsert((db, rows: readonly Row<'purchase_unit'>[]) =>
   db.insertInto('purchase_unit').values(rows),
 )
 
 /** Inserts a purchase with its lines and tagged units. */
 export async function insertPurchase(
   db: Db,
-  purchase: PurchaseRow,
-  lines: readonly PurchaseLineRow[],
-  units: readonly PurchaseUnitRow[],
+  purchase: Row<'purchase'>,
+  lines: readonly Row<'purchase_line'>[],
+  units: readonly Row<'purchase_unit'>[],
 ): Promise<void> {
   await insertRow(db, [purchase])
-  const { tenant } = purchase
-  const rows = lines.map((line) => ({ ...line, tenant }))
-  for (const chunk of insertChunks(rows)) await insertLines(db, chunk)
+  for (const chunk of insertChunks(lines)) await insertLines(db, chunk)
   for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
 }
 
@@ -100,20 +92,20 @@ export const findUnit = preparedRow((db, lineId: string, unitNo: number) =>
 )
 
 /** Ids of the items that the units are bound to. */
-export function boundItemsOf(units: readonly PurchaseUnitRow[]): string[] {
+export function boundItemsOf(units: readonly Row<'purchase_unit'>[]): string[] {
   return units.flatMap((unit) => (unit.bound === 1 ? (unit.item_id ?? []) : []))
 }
 
 /** Records the status that the cancellation gave to the items of these units; null: it was undone. */
 export async function recordCancelledUnits(
   db: Db,
-  cancelled: readonly { unit: PurchaseUnitRow; status: string | null }[],
+  cancelled: readonly { unit: Row<'purchase_unit'>; status: string | null }[],
 ): Promise<void> {
   const rows = cancelled.map(({ unit, status }) => ({ ...unit, taken_back: status }))
   for (const chunk of insertChunks(rows)) await writeCancelled(db, chunk)
 }
 
-const writeCancelled = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+const writeCancelled = preparedInsert((db, rows: readonly Row<'purchase_unit'>[]) =>
   db
     .insertInto('purchase_unit')
     .values(rows)
@@ -122,16 +114,16 @@ const writeCancelled = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
     ),
 )
 
-type Change = Partial<PurchaseRow>
+type Change = Partial<Row<'purchase'>>
 /** Compiled updates by the columns that they set. The code sets few different combinations. */
-const updates = new Map<string, (db: Db, change: Change & { updated_id: string }) => Promise<PurchaseRow[]>>()
+const updates = new Map<string, (db: Db, change: Change & { updated_id: string }) => Promise<Row<'purchase'>[]>>()
 
-function updateOf(columns: readonly (keyof PurchaseRow)[], isPaid: boolean) {
+function updateOf(columns: readonly (keyof Row<'purchase'>)[], isPaid: boolean) {
   return prepared((db, p: Change & { updated_id: string }) =>
     db
       .updateTable('purchase')
       .set((eb) => ({
-        ...fieldsOf(p as PurchaseRow, columns),
+        ...fieldsOf(p as Row<'purchase'>, columns),
         ...(isPaid && { completed_position: commitPosition(db) }),
         rev: eb('rev', '+', 1),
       }))
@@ -141,11 +133,11 @@ function updateOf(columns: readonly (keyof PurchaseRow)[], isPaid: boolean) {
 }
 
 /** Updates a purchase and increments its revision. */
-export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Change): Promise<PurchaseRow> {
+export async function updatePurchase(db: Db, purchase: Row<'purchase'>, change: Change): Promise<Row<'purchase'>> {
   const isPaid = typeof change.completed_ms === 'number'
   const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
   const whole: Change = isOver ? { ...change, payment_by_ms: null } : change
-  const columns = Object.keys(whole).sort() as (keyof PurchaseRow)[]
+  const columns = Object.keys(whole).sort() as (keyof Row<'purchase'>)[]
   const key = `${String(isPaid)} ${columns.join(' ')}`
   const update = updates.get(key) ?? updateOf(columns, isPaid)
   updates.set(key, update)
@@ -183,7 +175,7 @@ export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<
 }
 
 /** Adds store, lines and refunds to a purchase row. */
-export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
+export async function wholePurchase(call: Call, purchase: Row<'purchase'>): Promise<WholePurchase> {
   const store = await findStore(call.db, purchase.store_id)
   assert(store, `store ${purchase.store_id} is gone`)
   return {

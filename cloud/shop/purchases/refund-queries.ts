@@ -1,9 +1,9 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedRows } from '../../platform/persistence/prepared.ts'
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 /** The payment with which a purchase was paid. */
-export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+export function appliedPaymentOf(db: Db, purchaseId: string): Promise<Row<'payment'> | undefined> {
   return db
     .selectFrom('payment')
     .selectAll()
@@ -18,7 +18,11 @@ export const refundsOf = preparedRows((db, purchaseId: string) =>
 )
 
 /** Updates a refund if its state and number of attempts are unchanged. Returns undefined otherwise. */
-export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
+export function updateRefund(
+  db: Db,
+  refund: Row<'refund'>,
+  change: Partial<Row<'refund'>>,
+): Promise<Row<'refund'> | undefined> {
   return db
     .updateTable('refund')
     .set(change)

@@ -2,8 +2,7 @@ import { precondition } from '../../platform/foundation/failure.ts'
 import { newId } from '../../../policy/ids.ts'
 import { actorOf } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
-import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { piecesOf, sumPieces, type Pieces } from './line-value.ts'
 import { updatePurchase } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
@@ -13,11 +12,11 @@ import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
  *                                                    └──rejected, or too many attempts──▶ failed
  */
 interface NewRefund {
-  purchase: PurchaseRow
-  payment: PaymentRow | null
-  kind: RefundRow['kind']
+  purchase: Row<'purchase'>
+  payment: Row<'payment'> | null
+  kind: Row<'refund'>['kind']
   amountCent: number
-  state: RefundRow['state']
+  state: Row<'refund'>['state']
   lines: readonly Pieces[] | null
   reason: string | undefined
 }
@@ -26,15 +25,15 @@ interface NewRefund {
 export const REFUNDS_LIMIT = 100
 
 /** Throws 409 if a purchase has `REFUNDS_LIMIT` refunds. */
-export function assertFewRefunds(refunds: readonly RefundRow[]): void {
+export function assertFewRefunds(refunds: readonly Row<'refund'>[]): void {
   if (refunds.length >= REFUNDS_LIMIT)
     throw precondition('too_many_refunds', `this purchase has ${REFUNDS_LIMIT} refunds, which is the most`)
 }
 
 /** Inserts a refund. If the caller does not send the refund, a job sends it. */
-export async function insertRefund(call: Call, refund: NewRefund): Promise<RefundRow> {
+export async function insertRefund(call: Call, refund: NewRefund): Promise<Row<'refund'>> {
   const { db, nowMs, services } = call
-  const row: RefundRow = {
+  const row: Row<'refund'> = {
     refund_id: newId('rfd', services.platform),
     tenant: refund.purchase.tenant,
     store_id: refund.purchase.store_id,
@@ -75,7 +74,7 @@ export const DOUBT = {
 /**
  * True if the refund succeeded or may still succeed. The amount and lines of such a refund must not be refunded again.
  */
-export function countsAgainstTotal(refund: RefundRow): boolean {
+export function countsAgainstTotal(refund: Row<'refund'>): boolean {
   return refund.state !== 'failed' || refund.in_doubt === DOUBT.open
 }
 
@@ -83,26 +82,26 @@ export function countsAgainstTotal(refund: RefundRow): boolean {
  * Amount of a purchase that can still be refunded, cents. Ignores refunds of late payments, because such payments never
  * belonged to the purchase.
  */
-export function refundableCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+export function refundableCent(purchase: Row<'purchase'>, refunds: readonly Row<'refund'>[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && countsAgainstTotal(refund))
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
 /** Returned pieces by line. */
-export function returnedPieces(refunds: readonly RefundRow[]): Map<string, Pieces> {
+export function returnedPieces(refunds: readonly Row<'refund'>[]): Map<string, Pieces> {
   return sumPieces(refunds.filter(countsAgainstTotal).flatMap(piecesOf))
 }
 
 /** Total less completed refunds, cents. */
-export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+export function unrefundedCent(purchase: Row<'purchase'>, refunds: readonly Row<'refund'>[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && refund.state === 'done')
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
 /** True if the refund repays the purchase and has no result yet. A refund of a late payment does not repay it. */
-export function isPending({ kind, state }: RefundRow): boolean {
+export function isPending({ kind, state }: Row<'refund'>): boolean {
   return kind !== 'late' && (state === 'held' || state === 'due')
 }
 
@@ -112,9 +111,9 @@ export function isPending({ kind, state }: RefundRow): boolean {
  */
 export function retryRefundInDoubt(
   call: Call,
-  refund: RefundRow,
+  refund: Row<'refund'>,
   state: 'held' | 'due',
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   return updateRefund(call.db, refund, {
     state,
     attempts: 0,
@@ -132,9 +131,9 @@ export function retryRefundInDoubt(
  */
 export async function createWholeRefund(
   call: Call,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
   state: 'held' | 'due',
-): Promise<RefundRow | undefined> {
+): Promise<Row<'refund'> | undefined> {
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   if (!payment) return undefined
   const refunds = await refundsOf(call.db, purchase.purchase_id)
@@ -157,7 +156,7 @@ export async function createWholeRefund(
 }
 
 /** Refunds the part of a cancelled purchase that was not refunded yet. Returns the updated purchase. */
-export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+export async function retryMissingRefund(call: Call, purchase: Row<'purchase'>): Promise<Row<'purchase'>> {
   const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
   const refund = await createWholeRefund(call, purchase, isHeld ? 'held' : 'due')
   return refund && purchase.refund_status !== 'pending'
@@ -171,7 +170,7 @@ export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Pro
  */
 export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,
-  purchase: PurchaseRow,
+  purchase: Row<'purchase'>,
 ): Promise<'released' | 'sent' | 'none'> {
   const open = (await refundsOf(call.db, purchase.purchase_id)).filter(isPending)
   const held = open.filter((refund) => refund.state === 'held')

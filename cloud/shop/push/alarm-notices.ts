@@ -3,7 +3,7 @@ import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import { isRoleAtLeast, type Role, userCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { PushDeliveryRow } from '../../platform/persistence/tables/push.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { IDLE_MS, mayUseLive } from '../../platform/users/sessions.ts'
 import { roleOf, storesOf } from '../../platform/users/user-queries.ts'
 import { isQueueFull, topicOf } from './queue.ts'
@@ -205,7 +205,7 @@ async function enqueue(
     tag,
   }
   const body = JSON.stringify(notice)
-  const rows = receivers.map(({ subscription_id }): PushDeliveryRow => ({
+  const rows = receivers.map(({ subscription_id }): Row<'push_delivery'> => ({
     // An event that is reported again rings again only after its first notice was sent.
     delivery_id: `pdl_${topicOf(`${id}/${subscription_id}`)}`,
     tenant,

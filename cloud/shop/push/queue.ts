@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import { changedRows, type Db } from '../../platform/persistence/database.ts'
-import type { PushDeliveryRow, PushSubscriptionRow } from '../../platform/persistence/tables/push.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { createHash } from 'node:crypto'
 import { newId } from '../../../policy/ids.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import { receiversOf } from './subscriptions.ts'
 
 /** Life of a notice, ms. */
@@ -21,7 +20,7 @@ const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
  * Enqueues push notices to the store or the customer of an order, in the transaction of the order's change. For test
  * data the function only logs a line.
  */
-export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: PickupOrderRow): Promise<void> {
+export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: Row<'pickup_order'>): Promise<void> {
   const { db, nowMs, services } = call
   const { tenant, order_id: orderId, store_id: storeId, user_id: userId, status } = order
   const about = { to, storeId, orderId, status, ...(to === 'customer' && { userId }) }
@@ -40,7 +39,7 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
   }
   const noticeId = newId('psh', services.platform)
   const body = JSON.stringify({ id: noticeId, type: 'clickcollect.order', ...about, at: iso(nowMs) })
-  const rows = receivers.map((receiver): PushDeliveryRow => ({
+  const rows = receivers.map((receiver): Row<'push_delivery'> => ({
     delivery_id: newId('pdl', services.platform),
     tenant,
     subscription_id: receiver.subscription_id,
@@ -110,8 +109,8 @@ export function isDue(dueMs: number, nowMs: number): boolean {
 
 /** Data for one attempt. */
 export interface Job {
-  readonly delivery: PushDeliveryRow
-  readonly subscription: PushSubscriptionRow
+  readonly delivery: Row<'push_delivery'>
+  readonly subscription: Row<'push_subscription'>
 }
 
 /** Leases up to `count` due notices of an account. Other processes skip these notices until the lease expires. */

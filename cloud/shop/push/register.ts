@@ -4,7 +4,7 @@ import { keyCaller, maySee, type UserCaller, isRoleAtLeast } from '../../platfor
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { checkTarget } from '../../platform/outgoing/address-guard.ts'
-import type { PushSubscriptionRow } from '../../platform/persistence/tables/push.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { sessionOfCaller } from '../purchases/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { targetRules } from '../../platform/webhooks/register.ts'
@@ -128,7 +128,7 @@ export async function registerEndpoint(
   call: Call,
   noticesFor: NoticeTarget,
   wanted: { kind: 'web' | 'https'; endpoint: string; keys?: { p256dh: string; auth: string } | undefined },
-): Promise<{ row: PushSubscriptionRow; secret: string | undefined }> {
+): Promise<{ row: Row<'push_subscription'>; secret: string | undefined }> {
   const { db, nowMs, services } = call
   const { tenant } = keyCaller(call.caller)
   const target = targetOf(noticesFor)
@@ -145,7 +145,7 @@ export async function registerEndpoint(
     ...(wanted.keys && { keys: wanted.keys }),
     ...(secret !== undefined && { secret }),
   }
-  const row: PushSubscriptionRow = {
+  const row: Row<'push_subscription'> = {
     subscription_id: id,
     tenant,
     kind: wanted.kind,
@@ -192,7 +192,7 @@ export async function ownSubscription(
   call: Call,
   subscriptionId: string,
   sessionId: string | undefined,
-): Promise<PushSubscriptionRow> {
+): Promise<Row<'push_subscription'>> {
   const caller = keyCaller(call.caller)
   if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
   const userId = sessionId === undefined ? undefined : await userOfSession(call, sessionId)

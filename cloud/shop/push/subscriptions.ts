@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Sealer } from '../../platform/authority/sealing.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { PushSubscriptionRow } from '../../platform/persistence/tables/push.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { IDLE_MS } from '../../platform/users/sessions.ts'
 
 /** Endpoint of a subscription and the keys of the endpoint. Stored sealed. */
@@ -21,7 +21,10 @@ export function sealTarget(sealer: Sealer, subscriptionId: string, target: PushT
 }
 
 /** Opens the target of a subscription. */
-export function openTarget(sealer: Sealer, row: Pick<PushSubscriptionRow, 'subscription_id' | 'sealed'>): PushTarget {
+export function openTarget(
+  sealer: Sealer,
+  row: Pick<Row<'push_subscription'>, 'subscription_id' | 'sealed'>,
+): PushTarget {
   return JSON.parse(sealer.open(row.sealed, contextOf(row.subscription_id)).toString('utf8')) as PushTarget
 }
 
@@ -34,7 +37,7 @@ export function endpointHash(endpoint: string): string {
 export const alarmTarget = (sessionId: string) => `session:${sessionId}`
 
 /** True if the subscription is for notices about alarms, not about orders. */
-export const isAboutAlarms = ({ target }: Pick<PushSubscriptionRow, 'target'>) => target.startsWith('session:')
+export const isAboutAlarms = ({ target }: Pick<Row<'push_subscription'>, 'target'>) => target.startsWith('session:')
 
 /** Subscriptions of these targets that get notices now: those of sessions until the session ends. */
 export function receiversOf(
@@ -42,7 +45,7 @@ export function receiversOf(
   tenant: string,
   targets: readonly string[],
   { limit, nowMs }: { limit: number; nowMs: number },
-): Promise<PushSubscriptionRow[]> {
+): Promise<Row<'push_subscription'>[]> {
   return db
     .selectFrom('push_subscription as p')
     .leftJoin('user_session as s', 's.session_id', 'p.session_id')
@@ -83,7 +86,7 @@ export function subscriptionsOf(
   tenant: string,
   targets: readonly string[],
   limit: number,
-): Promise<PushSubscriptionRow[]> {
+): Promise<Row<'push_subscription'>[]> {
   return db
     .selectFrom('push_subscription')
     .selectAll()
@@ -95,7 +98,7 @@ export function subscriptionsOf(
 }
 
 /** All subscriptions of one endpoint. */
-export function subscriptionsAt(db: Db, tenant: string, hash: string): Promise<PushSubscriptionRow[]> {
+export function subscriptionsAt(db: Db, tenant: string, hash: string): Promise<Row<'push_subscription'>[]> {
   return db
     .selectFrom('push_subscription')
     .selectAll()
@@ -118,7 +121,7 @@ export async function hasSubscriptions(db: Db, tenant: string, count: number): P
 }
 
 /** Finds a subscription. */
-export function findSubscription(db: Db, subscriptionId: string): Promise<PushSubscriptionRow | undefined> {
+export function findSubscription(db: Db, subscriptionId: string): Promise<Row<'push_subscription'> | undefined> {
   return db.selectFrom('push_subscription').selectAll().where('subscription_id', '=', subscriptionId).executeTakeFirst()
 }
 

@@ -11,16 +11,14 @@ import { RECEIPT_LIFE, signReceiptForQr } from '../../../policy/receipts/receipt
 import { saleIdentity, type SaleName } from '../../../policy/till-sale.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { TenantKeys } from '../../platform/authority/key-loader.ts'
-import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 
 /** A tagged unit, the item bound to it (if any) and the facts that the policy uses. */
 export interface ReceiptUnit {
-  unit: PurchaseUnitRow
-  line: PurchaseLineRow
-  item: ProtectedItemRow | undefined
+  unit: Row<'purchase_unit'>
+  line: Row<'purchase_line'>
+  item: Row<'protected_item'> | undefined
   facts: UnitFacts
 }
 
@@ -38,8 +36,8 @@ interface NewReceipt {
  * Builds and signs the receipt of a completed purchase. The address in the QR code of the receipt starts with `origin`.
  */
 export function makeReceipt(
-  purchase: PurchaseRow,
-  store: StoreRow,
+  purchase: Row<'purchase'>,
+  store: Row<'store'>,
   policy: ProtectionPolicy,
   units: readonly ReceiptUnit[],
   completedMs: number,
@@ -81,7 +79,7 @@ export function makeReceipt(
  * True if the receipt has entries. It has none if the shopper's app set the prices, or above 32 units. Agents then cannot
  * match tags, so only staff can release the goods, also offline (ADR sales).
  */
-export function tellsUnitsApart({ price_origin }: Pick<PurchaseRow, 'price_origin'>, units: number): boolean {
+export function tellsUnitsApart({ price_origin }: Pick<Row<'purchase'>, 'price_origin'>, units: number): boolean {
   return units <= MAX_ENTRIES && price_origin !== 'shopper'
 }
 

@@ -4,7 +4,7 @@ import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, Offset, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
-import type { StockLevelRow } from '../../platform/persistence/tables/stock.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
@@ -55,7 +55,7 @@ export const setStock = operation({
   },
 })
 
-function toStock({ store_id, product_id, on_hand, reserved, updated_ms }: StockLevelRow): z.infer<typeof Stock> {
+function toStock({ store_id, product_id, on_hand, reserved, updated_ms }: Row<'stock_level'>): z.infer<typeof Stock> {
   const available = on_hand === null ? null : Math.max(0, on_hand - reserved)
   return {
     storeId: store_id,

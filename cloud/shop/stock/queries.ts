@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, insertChunks } from '../../platform/persistence/prepared.ts'
-import type { StockLevelRow, StockReservationRow } from '../../platform/persistence/tables/stock.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 
-const upsertLevels = preparedInsert((db, rows: readonly StockLevelRow[]) =>
+const upsertLevels = preparedInsert((db, rows: readonly Row<'stock_level'>[]) =>
   db
     .insertInto('stock_level')
     .values(rows)
@@ -46,7 +46,7 @@ export async function stockedProducts(db: Db, storeId: string, productIds: reado
 }
 
 /** Stock level of a product; undefined if the store never counted the product. */
-export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
+export function findStock(db: Db, storeId: string, productId: string): Promise<Row<'stock_level'> | undefined> {
   return db
     .selectFrom('stock_level')
     .selectAll()
@@ -56,7 +56,7 @@ export function findStock(db: Db, storeId: string, productId: string): Promise<S
 }
 
 /** A page of the counted products of a store, sorted by product id. */
-export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<StockLevelRow[]> {
+export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<Row<'stock_level'>[]> {
   const counted = db
     .selectFrom('stock_level')
     .selectAll()
@@ -73,7 +73,7 @@ export async function countStock(db: Db, storeId: string): Promise<number> {
 }
 
 /** Sets the number of pieces. Reserved pieces stay reserved. */
-export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Promise<StockLevelRow> {
+export function writeStock(db: Db, level: Omit<Row<'stock_level'>, 'reserved'>): Promise<Row<'stock_level'>> {
   const { on_hand, updated_ms } = level
   return db
     .insertInto('stock_level')
@@ -141,7 +141,7 @@ export async function removeUnreserved(db: Db, { storeId, productId, quantity }:
 }
 
 /** Inserts reservations. */
-export async function insertReservations(db: Db, rows: readonly StockReservationRow[]): Promise<void> {
+export async function insertReservations(db: Db, rows: readonly Row<'stock_reservation'>[]): Promise<void> {
   if (rows.length > 0)
     await db
       .insertInto('stock_reservation')
@@ -157,7 +157,7 @@ const deleteOf = prepared((db, p: { ownerId: string }) =>
  * Deletes all reservations of an order or purchase. Returns the reservations sorted by product, because stock is always
  * locked in this order.
  */
-export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
+export async function deleteReservations(db: Db, ownerId: string): Promise<Row<'stock_reservation'>[]> {
   const rows = await deleteOf(db, { ownerId })
   return rows.sort((a, b) => (a.product_id < b.product_id ? -1 : 1))
 }
@@ -177,7 +177,7 @@ export function overdueReservations(
   db: Db,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
-): Promise<StockReservationRow[]> {
+): Promise<Row<'stock_reservation'>[]> {
   const overdue = db
     .selectFrom('stock_reservation')
     .selectAll()
@@ -190,7 +190,7 @@ export function overdueReservations(
 export function reservationsThatGiveWay(
   db: Db,
   { storeId, productId }: Pick<Amount, 'storeId' | 'productId'>,
-): Promise<StockReservationRow[]> {
+): Promise<Row<'stock_reservation'>[]> {
   return db
     .selectFrom('stock_reservation')
     .selectAll()
@@ -205,7 +205,7 @@ export function reservationsThatGiveWay(
 }
 
 /** Marks a reservation as lapsed. Returns false if the reservation is no longer active. */
-export async function markLapsed(db: Db, { owner_id, product_id }: StockReservationRow): Promise<boolean> {
+export async function markLapsed(db: Db, { owner_id, product_id }: Row<'stock_reservation'>): Promise<boolean> {
   const rows = await db
     .updateTable('stock_reservation')
     .set({ state: 'lapsed' })

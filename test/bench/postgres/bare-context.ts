@@ -2,8 +2,7 @@ import { createHash, sign, type KeyObject } from 'node:crypto'
 import pg from 'pg'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import type { AuditEntryRow } from '../../../cloud/platform/persistence/tables/accounts.ts'
-import type { OutboxEventRow } from '../../../cloud/platform/persistence/tables/accounts.ts'
+import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import type { Statement } from './statements.ts'
 
 /** The API key that sends a request, and its tenant. */
@@ -58,7 +57,7 @@ export function signed(claims: object, key: KeyObject): string {
 
 /** The audit row of a change, as JSON. */
 export function auditRow({ caller, nowMs, platform }: BareCall, operation: string, entity: string | null): string {
-  const row: Omit<AuditEntryRow, 'seq' | 'prev_hash' | 'hash'> = {
+  const row: Omit<Row<'audit_entry'>, 'seq' | 'prev_hash' | 'hash'> = {
     entry_id: newId('aud', platform),
     tenant: caller.tenant,
     at_ms: nowMs,
@@ -72,7 +71,7 @@ export function auditRow({ caller, nowMs, platform }: BareCall, operation: strin
 
 /** The outbox row of an event, as JSON. */
 export function outboxRow({ caller, nowMs, platform }: BareCall, storeId: string, type: string, data: object): string {
-  const row: Omit<OutboxEventRow, 'seq' | 'webhook_id'> = {
+  const row: Omit<Row<'outbox_event'>, 'seq' | 'webhook_id'> = {
     event_id: newId('whe', platform),
     tenant: caller.tenant,
     store_id: storeId,

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../../policy/ids.ts'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
-import type { ProductRow } from '../../../cloud/platform/persistence/tables/stores.ts'
-import type {
-  PurchaseLineTable,
-  PurchaseRow,
-  PurchaseUnitRow,
-  ShoppingSessionRow,
-} from '../../../cloud/platform/persistence/tables/purchases.ts'
+import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import { auditRow, outboxRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { BASKET, CHECK_IN, PAY, START_CHECKOUT, UNPAID } from './statements.ts'
 
@@ -19,7 +13,7 @@ const RECEIPT_LIFE = 86_400
 /** Opens a session. */
 export async function checkIn(call: BareCall, { storeId }: { storeId: string }): Promise<string> {
   const { caller, nowMs, platform, ask } = call
-  const session: ShoppingSessionRow = {
+  const session: Row<'shopping_session'> = {
     session_id: newId('ses', platform),
     tenant: caller.tenant,
     store_id: storeId,
@@ -43,7 +37,7 @@ export async function checkIn(call: BareCall, { storeId }: { storeId: string }):
   return JSON.stringify({ success: true, sessionId: session.session_id, storeId, checkedInAt })
 }
 
-interface Basket extends ProductRow {
+interface Basket extends Row<'product'> {
   security_tag_mode: string
   store_id: string
   store_price: number | null
@@ -62,7 +56,7 @@ export async function startCheckout(
   const ids = { purchase: newId('pur', platform), line: newId('lin', platform) }
   const purchase = purchaseRow(call, basket, sessionId, ids.purchase)
   const line = lineRow(basket, ids, caller.tenant)
-  const unit: PurchaseUnitRow = {
+  const unit: Row<'purchase_unit'> = {
     line_id: ids.line,
     unit_no: 1,
     purchase_id: ids.purchase,
@@ -94,7 +88,7 @@ export async function startCheckout(
   })
 }
 
-function paymentOf({ purchase_id, store_id, total_cent, currency }: Partial<PurchaseRow>) {
+function paymentOf({ purchase_id, store_id, total_cent, currency }: Partial<Row<'purchase'>>) {
   return { transactionId: purchase_id, storeId: store_id, amountCent: total_cent, currency }
 }
 
@@ -103,7 +97,7 @@ function purchaseRow(
   { store_id, store_price, security_tag_mode }: Basket,
   sessionId: string,
   purchaseId: string,
-): Partial<PurchaseRow> {
+): Partial<Row<'purchase'>> {
   return {
     purchase_id: purchaseId,
     tenant: caller.tenant,
@@ -123,7 +117,11 @@ function purchaseRow(
   }
 }
 
-function lineRow(basket: Basket, ids: { purchase: string; line: string }, tenant: string): Partial<PurchaseLineTable> {
+function lineRow(
+  basket: Basket,
+  ids: { purchase: string; line: string },
+  tenant: string,
+): Partial<Row<'purchase_line'>> {
   const { name, ean, product_id, vat, category, brand } = basket
   return {
     line_id: ids.line,
@@ -143,7 +141,8 @@ function lineRow(basket: Basket, ids: { purchase: string; line: string }, tenant
   }
 }
 
-type Unpaid = PurchaseRow & PurchaseLineTable & { document_version: number; trading_name: string; line_id: string }
+type Unpaid = Row<'purchase'> &
+  Row<'purchase_line'> & { document_version: number; trading_name: string; line_id: string }
 
 /** Completes the payment and creates the receipt. */
 export async function completeTestCheckout(

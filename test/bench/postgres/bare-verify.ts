@@ -4,9 +4,7 @@ import { newId } from '../../../policy/ids.ts'
 import { riskClassOf } from '../../../policy/store-policy.ts'
 import { deviceFacts } from '../../../cloud/protection/store-facts/device-queries.ts'
 import { policyOf } from '../../../cloud/protection/store-facts/parsed-policy.ts'
-import type { DeviceRow } from '../../../cloud/platform/persistence/tables/agents.ts'
-import type { ProtectionAuthorizationRow } from '../../../cloud/platform/persistence/tables/protection.ts'
-import type { StoreRow } from '../../../cloud/platform/persistence/tables/stores.ts'
+import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import { auditRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { FACTS, GRANT } from './statements.ts'
 
@@ -21,8 +19,8 @@ interface Request {
 }
 
 interface Facts {
-  device: DeviceRow
-  store: StoreRow
+  device: Row<'device'>
+  store: Row<'store'>
   item_id: string
   item_rev: number
   item_status: string
@@ -137,7 +135,7 @@ function authorizationRow(
   { deviceId, protectionAction, epc }: Request,
   { nonce, store, item_id, purchase_id, total_cent }: Granted,
   { eventId, exp }: Made,
-): Partial<ProtectionAuthorizationRow> {
+): Partial<Row<'protection_authorization'>> {
   return {
     nonce,
     tenant: caller.tenant,

@@ -4,7 +4,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import { dayOf, addToDay } from '../../../cloud/shop/analytics/store-days.ts'
 import type { Tenant } from '../../../cloud/platform/foundation/caller.ts'
 import type { Database } from '../../../cloud/platform/persistence/database.ts'
-import type { StoreRow } from '../../../cloud/platform/persistence/tables/stores.ts'
+import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 
 /** Number of lines per purchase. */
 export const LINES_EACH = 2
@@ -48,7 +48,7 @@ export async function fillSales(
 
 async function fillSome(
   database: Database,
-  store: StoreRow,
+  store: Row<'store'>,
   count: number,
   completedMs: number,
   platform: Platform,

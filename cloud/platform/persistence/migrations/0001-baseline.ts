@@ -1,90 +1,19 @@
 import { ACCOUNTS } from './baseline/accounts.ts'
 import { AGENTS } from './baseline/agents.ts'
 import { PROTECTION } from './baseline/protection.ts'
+import { LOYALTY, PURCHASES } from './baseline/sales.ts'
 import { STORES } from './baseline/stores.ts'
 import type { Migration } from './migration.ts'
 
-/** Shopping sessions, purchases, their lines and units. */
-const PURCHASES: readonly string[] = [
-  `CREATE TABLE shopping_session (
-    session_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), user_id text,
-    created_ms bigint NOT NULL, completed bigint NOT NULL DEFAULT 0, spot_check_due bigint NOT NULL DEFAULT 0,
-    vouched bigint NOT NULL DEFAULT 0, purchase_id text)`,
-  `CREATE INDEX session_by_spot_check ON shopping_session (tenant, user_id) WHERE spot_check_due = 1`,
-  `CREATE TABLE purchase (
-    purchase_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id),
-    session_id text, user_id text, checkout_session_id text, status text NOT NULL, currency text NOT NULL,
-    total_cent bigint NOT NULL, value_cent bigint NOT NULL, security_tag_mode text NOT NULL, security_tag_status text, price_origin text NOT NULL,
-    cti text UNIQUE, receipt_token text, receipt_exp bigint, cancel_reason text, refund_status text, deny_seq bigint,
-    created_ms bigint NOT NULL, completed_ms bigint, rev bigint NOT NULL, approval text, approval_reason text, approved_by text,
-    payment_by_ms bigint, completed_position bigint, till text, fiscal text)`,
-  `CREATE INDEX purchase_by_store ON purchase (store_id, purchase_id)`,
-  `CREATE UNIQUE INDEX purchase_by_checkout ON purchase (checkout_session_id)`,
-  `CREATE INDEX purchase_by_tenant ON purchase (tenant, purchase_id)`,
-  `CREATE INDEX purchase_by_user ON purchase (tenant, user_id, purchase_id)`,
-  `CREATE INDEX purchase_by_receipt ON purchase (tenant, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
-  `CREATE INDEX purchase_by_receipt_of_store ON purchase (store_id, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
-  `CREATE INDEX purchase_by_total ON purchase (tenant, total_cent, purchase_id)`,
-  `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
-  `CREATE INDEX purchase_unpaid ON purchase (payment_by_ms) WHERE payment_by_ms IS NOT NULL`,
-  `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,
-  `CREATE INDEX purchase_by_refund ON purchase (refund_status) WHERE refund_status IS NOT NULL`,
-  `CREATE INDEX purchase_by_position ON purchase (store_id, completed_position, purchase_id) WHERE completed_position IS NOT NULL`,
-  `CREATE TABLE purchase_line (
-    line_id text PRIMARY KEY, purchase_id text NOT NULL REFERENCES purchase (purchase_id), line_no bigint NOT NULL,
-    name text NOT NULL, ean text, product_id text, price_cent bigint NOT NULL,
-    list_price_cent bigint, price_reason text, quantity bigint NOT NULL, vat bigint NOT NULL,
-    category text, brand text, price_origin text NOT NULL, serial_number text, tagged bigint NOT NULL, deposit_of text,
-    barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text, till_line text,
-    tenant text NOT NULL)`,
-  `CREATE INDEX purchase_line_by_purchase ON purchase_line (purchase_id, line_no)`,
-  // Finds the purchases of returned goods without a receipt.
-  `CREATE INDEX purchase_line_by_ean ON purchase_line (tenant, ean, purchase_id) WHERE ean IS NOT NULL`,
-  `CREATE TABLE purchase_unit (
-    line_id text NOT NULL REFERENCES purchase_line (line_id), unit_no bigint NOT NULL, purchase_id text NOT NULL, item_id text,
-    bound bigint NOT NULL, receipt_index bigint, taken_back text, PRIMARY KEY (line_id, unit_no))`,
-  `CREATE INDEX purchase_unit_by_purchase ON purchase_unit (purchase_id)`,
-  // Finds the unpaid checkout of an item.
-  `CREATE INDEX purchase_unit_by_item ON purchase_unit (item_id) WHERE item_id IS NOT NULL`,
-]
-
-/**
- * Loyalty programs, members and entries. Amounts are whole: points, stamps, or cents of a cashback. Entries never
- * change. A member's balance is the sum of the member's entries. The transaction of an entry also updates the balance.
- */
-const LOYALTY: readonly string[] = [
-  `CREATE TABLE loyalty_program (
-    program_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
-    type text NOT NULL, earning_methods text NOT NULL, points_per_euro_milli bigint NOT NULL, stamps_per_visit bigint NOT NULL,
-    cashback_basis_points bigint NOT NULL, points_valid_months bigint, rewards text NOT NULL, tiers text NOT NULL,
-    is_active bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL)`,
-  `CREATE INDEX loyalty_program_by_store ON loyalty_program (store_id, program_id)`,
-  `CREATE INDEX loyalty_program_by_tenant ON loyalty_program (tenant, program_id)`,
-  `CREATE TABLE loyalty_member (
-    program_id text NOT NULL REFERENCES loyalty_program (program_id), user_id text NOT NULL, balance bigint NOT NULL,
-    month text NOT NULL, enrolled_ms bigint NOT NULL, last_qr_ms bigint, last_visit_ms bigint, next_expiry_ms bigint,
-    card_number bigint NOT NULL, card_hash text, PRIMARY KEY (program_id, user_id))`,
-  `CREATE UNIQUE INDEX loyalty_member_by_card ON loyalty_member (card_hash)`,
-  `CREATE INDEX loyalty_member_by_expiry ON loyalty_member (next_expiry_ms)`,
-  `CREATE TABLE loyalty_entry (
-    entry_id text PRIMARY KEY, tenant text NOT NULL, program_id text NOT NULL, user_id text NOT NULL, kind text NOT NULL,
-    amount bigint NOT NULL, balance bigint NOT NULL, source text, transaction_id text, reward_id text, reverses text,
-    month text NOT NULL, at_ms bigint NOT NULL, expires_ms bigint, earned_on_cent bigint,
-    FOREIGN KEY (program_id, user_id) REFERENCES loyalty_member (program_id, user_id))`,
-  `CREATE INDEX loyalty_entry_by_member ON loyalty_entry (program_id, user_id, entry_id)`,
-  `CREATE INDEX loyalty_entry_by_month ON loyalty_entry (program_id, month, kind, amount)`,
-  `CREATE INDEX loyalty_entry_by_transaction ON loyalty_entry (tenant, transaction_id)`,
-  // Each `transaction_id` earns at most once in a program.
-  `CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entry (program_id, transaction_id) WHERE kind = 'earn'`,
-  // Sums of the entries by month and kind; kind 'join' counts new members. The transaction of an entry also updates
-  // these sums.
-  `CREATE TABLE loyalty_month (
-    program_id text NOT NULL, month text NOT NULL, kind text NOT NULL, amount bigint NOT NULL, entries bigint NOT NULL,
-    PRIMARY KEY (program_id, month, kind))`,
-]
-
 /** Users of the console, their sessions and failed sign-ins. */
 const USERS: readonly string[] = [
+  // `email`: ASCII, with small letters. `store_ids`: JSON list of the stores that the user may access; null: all
+  // stores of the account. `sandbox_only`: 1: the user may see sandbox data only. `mode`: Mode in which the next
+  // session starts. `password_hash`: Null until the user accepts the invitation. `invited_by`: Id of the user, or
+  // `command line`. `invitation_hash`: Hash of the token of the open invitation; null: none is open. `totp_secret`:
+  // Sealed secret of the authenticator app; null: the user has no second factor. `totp_step`: Number of the 30 s step
+  // of the last code. Codes of this step and of earlier ones are used. `recovery_codes`: JSON list with the hashes of
+  // the unused recovery codes.
   `CREATE TABLE console_user (
     user_id text PRIMARY KEY, account_id text NOT NULL REFERENCES account (account_id), email text NOT NULL,
     name text NOT NULL, role text NOT NULL, store_ids text, sandbox_only bigint NOT NULL, mode text NOT NULL,
@@ -92,6 +21,10 @@ const USERS: readonly string[] = [
     last_sign_in_ms bigint, invitation_hash text UNIQUE, invitation_expires_ms bigint,
     totp_secret text, totp_step bigint NOT NULL, recovery_codes text NOT NULL, UNIQUE (account_id, email))`,
   `CREATE INDEX console_user_by_email ON console_user (email)`,
+  // `state`: `pending`: the password was right, and the second factor is missing. `user_agent`: Browser, as it names
+  // itself. `totp_next`: Sealed secret of a new authenticator app, which a code must confirm in this session; null:
+  // none was begun. `passkey_challenge`: Challenge for a new passkey, which this session may register; null: none was
+  // begun.
   `CREATE TABLE user_session (
     session_id text PRIMARY KEY, token_hash text NOT NULL UNIQUE, user_id text NOT NULL REFERENCES console_user (user_id),
     mode text NOT NULL, state text NOT NULL, second_factor bigint NOT NULL, user_agent text NOT NULL,
@@ -99,19 +32,27 @@ const USERS: readonly string[] = [
     totp_next text, totp_next_expires_ms bigint, passkey_challenge text, passkey_challenge_expires_ms bigint)`,
   `CREATE INDEX user_session_by_user ON user_session (user_id, session_id)`,
   `CREATE INDEX user_session_by_expiry ON user_session (expires_ms)`,
+  // A person at an OpenID Connect provider who signs in as a user. One person may be users of several accounts.
   `CREATE TABLE user_identity (
     issuer text NOT NULL, subject text NOT NULL, created_ms bigint NOT NULL,
     user_id text NOT NULL REFERENCES console_user (user_id) ON DELETE CASCADE,
     PRIMARY KEY (issuer, subject, user_id))`,
   `CREATE INDEX user_identity_by_user ON user_identity (user_id)`,
+  // A passkey: a key pair of which the cloud stores the public key. `credential_id`: Id that the authenticator gave
+  // the key, base64url. `public_key`: COSE key, base64url. `counter`: Number of signatures, as the authenticator
+  // counts them; 0 if it does not count. `transports`: JSON list of the ways to reach the authenticator. `backed_up`:
+  // 1: the key is copied to other devices of the user.
   `CREATE TABLE user_passkey (
     passkey_id text PRIMARY KEY, credential_id text NOT NULL UNIQUE,
     user_id text NOT NULL REFERENCES console_user (user_id), name text NOT NULL, public_key text NOT NULL,
     counter bigint NOT NULL, transports text NOT NULL, backed_up bigint NOT NULL, created_ms bigint NOT NULL,
     last_used_ms bigint)`,
   `CREATE INDEX user_passkey_by_user ON user_passkey (user_id, passkey_id)`,
+  // The challenge of a sign-in with a passkey. Each is valid once.
   `CREATE TABLE used_challenge (challenge text PRIMARY KEY, expires_ms bigint NOT NULL)`,
   `CREATE INDEX used_challenge_by_expiry ON used_challenge (expires_ms)`,
+  // Failed sign-ins of one user, e-mail address or client address. `subject`: Hash of the user or address.
+  // `since_ms`: Time of the first failure of this period.
   `CREATE TABLE sign_in_failure (subject text PRIMARY KEY, count bigint NOT NULL, since_ms bigint NOT NULL)`,
   `CREATE INDEX sign_in_failure_by_age ON sign_in_failure (since_ms)`,
 ]
@@ -123,7 +64,9 @@ const USERS: readonly string[] = [
 const ANALYTICS: readonly string[] = [
   // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
   // decrease. Later cancellations reduce the other counters. A figure is the sum over all slots, as in product_count
-  // (stores.ts).
+  // (stores.ts). `day`: `2026-11-20`, in the store's time zone. `sessions_completed`: Sessions of that day with a
+  // purchase that was not cancelled. `receipts`: Receipts issued and refunds made on that day; they never decrease.
+  // `till_sales`: Sales of tills, apart from the figures above; `till_receipts` and `till_refunds` never decrease.
   `CREATE TABLE store_day (
     store_id text NOT NULL, day text NOT NULL, tenant text NOT NULL, sessions bigint NOT NULL, sessions_completed bigint NOT NULL,
     completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL,
@@ -131,7 +74,8 @@ const ANALYTICS: readonly string[] = [
     new_followers bigint NOT NULL, lost_followers bigint NOT NULL, receipts bigint NOT NULL, refunds bigint NOT NULL,
     till_sales bigint NOT NULL, till_receipts bigint NOT NULL, till_refunds bigint NOT NULL, till_cent bigint NOT NULL, till_items bigint NOT NULL,
     slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, slot))`,
-  // Gross amounts and the tax in them, summed from the receipts and refunds of that day.
+  // Gross amounts and the tax in them, summed from the receipts and refunds of that day. `rate`: Percent. `is_till`:
+  // 1: sales of tills.
   `CREATE TABLE store_day_vat (
     store_id text NOT NULL, day text NOT NULL, rate bigint NOT NULL, is_till bigint NOT NULL, tenant text NOT NULL, sales_cent bigint NOT NULL,
     sales_tax_cent bigint NOT NULL, refund_cent bigint NOT NULL, refund_tax_cent bigint NOT NULL,
@@ -151,12 +95,17 @@ const ANALYTICS: readonly string[] = [
 
 /** Payment providers of stores, payments and refunds. */
 const PAYMENTS: readonly string[] = [
-  // A replaced configuration that was used for payments is kept, because refunds need its credentials.
+  // A replaced configuration that was used for payments is kept, because refunds need its credentials. `sealed`: Keys
+  // and account ids as JSON, sealed for `psp_config/{config_id}`.
   `CREATE TABLE psp_config (
     config_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), provider text NOT NULL,
     sealed text NOT NULL, is_current bigint NOT NULL, created_ms bigint NOT NULL)`,
   `CREATE UNIQUE INDEX one_psp_a_store ON psp_config (store_id) WHERE is_current = 1`,
   `CREATE INDEX psp_config_by_store ON psp_config (store_id, provider, created_ms)`,
+  // `provider_ref`: The provider's id of the session; null until the provider has responded. `charge_ref`: The
+  // provider's id of the payment, if refunds need it. `state`: `asking` until the provider responds, then `open`,
+  // then `paid` or `ended`. `ended` becomes `paid` if the money arrives late. `applied`: 1 if this payment paid the
+  // purchase. `checks`: Number of status requests to the provider. `due_ms`: Time of the next check.
   `CREATE TABLE payment (
     payment_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL,
     purchase_id text NOT NULL REFERENCES purchase (purchase_id), config_id text NOT NULL REFERENCES psp_config (config_id),
@@ -168,6 +117,14 @@ const PAYMENTS: readonly string[] = [
   `CREATE INDEX payment_by_charge ON payment (config_id, charge_ref) WHERE charge_ref IS NOT NULL`,
   `CREATE UNIQUE INDEX one_open_payment ON payment (purchase_id) WHERE state IN ('asking', 'open')`,
   `CREATE INDEX payment_by_due ON payment (due_ms) WHERE due_ms IS NOT NULL`,
+  // `payment_id`: null in the sandbox, where no money moves. `lines`: The returned pieces as a JSON array
+  // (shop/purchases/line-value.ts); null if the refund names none. `state`: `held` while authorizations may still be
+  // used, then `due` until the provider has accepted the refund. `in_doubt`: 1 if the refund failed but the provider
+  // may have executed one of the attempts. Retries must use the same id. `sent_ms`: Time of the first attempt. If a
+  // backup lacks it, the time of creation. `outside`: Set if the money moved at the provider without a request of the
+  // cloud. `notice_rank`: Order of the newest notice about an outside refund. `counted`: JSON of the amounts that the
+  // refund subtracted from the figures of the day; null until the refund is done. `requested_by`: User, API key or
+  // job that began the refund; null if it began before this column.
   `CREATE TABLE refund (
     refund_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL,
     purchase_id text NOT NULL REFERENCES purchase (purchase_id), payment_id text REFERENCES payment (payment_id),
@@ -184,6 +141,9 @@ const PAYMENTS: readonly string[] = [
  * contains products and prices. Branches with the same prices share a list.
  */
 const OFFERS: readonly string[] = [
+  // Data that all branches of an offer share. A job sets `status`. Responses compute the status from the clock
+  // instead. `lead_id`: Id of the first branch document. Listings use this id as the offer's id, even if that branch
+  // was removed. `due_ms`: Time of the next change of `status`; null: none.
   `CREATE TABLE offer_group (
     group_id text PRIMARY KEY, tenant text NOT NULL, lead_id text NOT NULL UNIQUE, title text NOT NULL, description text NOT NULL,
     description_generated bigint NOT NULL, merchant_color text NOT NULL, tags text, image_url text, quantity bigint,
@@ -192,12 +152,14 @@ const OFFERS: readonly string[] = [
     updated_ms bigint NOT NULL, rev bigint NOT NULL)`,
   `CREATE INDEX offer_group_by_tenant ON offer_group (tenant, lead_id)`,
   `CREATE INDEX offer_group_by_due ON offer_group (due_ms) WHERE due_ms IS NOT NULL`,
+  // Products at the prices of some branches: JSON of cloud/shop/offers/offer-products.ts.
   `CREATE TABLE offer_list (
     list_id text PRIMARY KEY, tenant text NOT NULL, products text NOT NULL, discount_percent bigint NOT NULL)`,
   `CREATE TABLE offer_price (
     list_id text NOT NULL REFERENCES offer_list (list_id), ean text NOT NULL, price_cent bigint NOT NULL,
     PRIMARY KEY (list_id, ean))`,
   // The validity is a copy from `offer_group`, so that the offers for a basket are one range of one index.
+  // `is_active`: 0: the branch was removed from the offer.
   `CREATE TABLE offer (
     offer_id text PRIMARY KEY, tenant text NOT NULL, group_id text NOT NULL REFERENCES offer_group (group_id),
     branch_no bigint NOT NULL, store_id text NOT NULL REFERENCES store (store_id),
@@ -211,16 +173,23 @@ const OFFERS: readonly string[] = [
 
 /** Webhooks, their subscriptions, deliveries and attempts. */
 const WEBHOOKS: readonly string[] = [
+  // `store_id`: Store whose events the webhook receives; null: all stores of the account. `url`: URL exactly as the
+  // merchant sent it. `url_key`: Normalized URL. Registrations with the same normalized URL share one row.
+  // `old_secret`: The previous secret, valid until `old_until_ms`. `failed_in_row`: Consecutive failed deliveries.
+  // `missed_ms`: Last time at which an event was not queued, because too many deliveries of the account waited.
   `CREATE TABLE webhook (
     webhook_id text PRIMARY KEY, tenant text NOT NULL, store_id text REFERENCES store (store_id), url text NOT NULL,
     url_key text NOT NULL, enabled bigint NOT NULL, disabled_reason text, disabled_ms bigint, secret text NOT NULL,
     old_secret text, old_until_ms bigint, failed_in_row bigint NOT NULL, failing_since_ms bigint, missed_ms bigint, created_ms bigint NOT NULL,
     updated_ms bigint NOT NULL)`,
   `CREATE UNIQUE INDEX webhook_by_target ON webhook (tenant, coalesce(store_id, '*'), url_key)`,
+  // `event`: Name of an event, or `*`.
   `CREATE TABLE webhook_subscription (
     tenant text NOT NULL, event text NOT NULL, webhook_id text NOT NULL REFERENCES webhook (webhook_id) ON DELETE CASCADE,
     PRIMARY KEY (tenant, event, webhook_id))`,
   `CREATE INDEX webhook_subscription_by_webhook ON webhook_subscription (webhook_id)`,
+  // `due_ms`: Time of the next attempt, or end of the lease while a process sends the delivery; null once the
+  // delivery is finished.
   `CREATE TABLE webhook_delivery (
     delivery_id text PRIMARY KEY, tenant text NOT NULL, webhook_id text NOT NULL, event_id text NOT NULL, type text NOT NULL,
     store_id text, status text NOT NULL, attempts bigint NOT NULL, first_ms bigint, due_ms bigint, lease_id text,
@@ -242,8 +211,9 @@ const ASSISTANCE: readonly string[] = [
     created_ms bigint NOT NULL)`,
   `CREATE INDEX zone_by_store ON zone (store_id, zone_id)`,
   // `ticket_hash` is the hash of the secret in the address of the shopper's page. `subject` is the denial or alarm
-  // for which the request was opened; each has at most one open request. `requested_by` is the user or key of a call to
-  // an alarm.
+  // for which the request was opened; each has at most one open request. `requested_by` is the user or key of a call
+  // to an alarm. `network`: Hash of the shopper's network while the request is open; null: sent with a secret key, or
+  // not by a shopper.
   `CREATE TABLE assistance_request (
     request_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), zone_id text,
     user_id text, reason text NOT NULL, device_id text, purchase_id text, subject text, requested_by text,
@@ -254,6 +224,7 @@ const ASSISTANCE: readonly string[] = [
   `CREATE UNIQUE INDEX assistance_request_of_subject ON assistance_request (store_id, subject) WHERE status <> 'closed' AND subject IS NOT NULL`,
   `CREATE INDEX assistance_request_by_user ON assistance_request (tenant, user_id)`,
   `CREATE INDEX assistance_request_by_age ON assistance_request (updated_ms)`,
+  // `number`: From 1, in the order of sending.
   `CREATE TABLE assistance_message (
     request_id text NOT NULL REFERENCES assistance_request (request_id), number bigint NOT NULL, author text NOT NULL,
     text text NOT NULL, at_ms bigint NOT NULL, PRIMARY KEY (request_id, number))`,
@@ -261,6 +232,8 @@ const ASSISTANCE: readonly string[] = [
 
 /** Pickup orders, their lines and the tagged items that are reserved for them. */
 const CLICK_AND_COLLECT: readonly string[] = [
+  // `paid`: 1 if the customer has paid. `locker_device_id`: Device of the locker in which the goods wait; null
+  // without a locker.
   `CREATE TABLE pickup_order (
     order_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), user_id text NOT NULL,
     status text NOT NULL, total_cent bigint NOT NULL, currency text NOT NULL, note text, pickup_ms bigint,
@@ -276,6 +249,7 @@ const CLICK_AND_COLLECT: readonly string[] = [
     order_id text NOT NULL REFERENCES pickup_order (order_id), line_no bigint NOT NULL, product_id text NOT NULL,
     ean text NOT NULL, name text NOT NULL, price_cent bigint NOT NULL, vat bigint NOT NULL, quantity bigint NOT NULL,
     PRIMARY KEY (order_id, line_no))`,
+  // A tagged item reserved for an order.
   `CREATE TABLE pickup_order_item (
     order_id text NOT NULL REFERENCES pickup_order (order_id), item_id text NOT NULL, line_no bigint NOT NULL,
     PRIMARY KEY (order_id, item_id))`,
@@ -284,6 +258,12 @@ const CLICK_AND_COLLECT: readonly string[] = [
 
 /** Push subscriptions and the notices that wait for delivery. */
 const PUSH: readonly string[] = [
+  // `kind`: `web`: a browser, through its push service. `https`: an endpoint of the merchant. `target`: Topic of the
+  // subscription's notices: `user:{userId}`, `store:{storeId}`, `all`, or `session:{sessionId}` for alarms.
+  // `session_id`: Session of a console user. The subscription ends with the session. `endpoint_hash`: SHA-256 of the
+  // endpoint. Registrations with the same hash share one row. `sealed`: Endpoint and keys as JSON. The JSON is
+  // sealed, because a program that has endpoint and keys can send to the browser. `failed_in_row`: Number of
+  // undeliverable notices since the last delivered notice.
   `CREATE TABLE push_subscription (
     subscription_id text PRIMARY KEY, tenant text NOT NULL, kind text NOT NULL, target text NOT NULL, user_id text, store_id text,
     session_id text REFERENCES user_session (session_id) ON DELETE CASCADE,
@@ -294,6 +274,9 @@ const PUSH: readonly string[] = [
   `CREATE INDEX push_subscription_by_user ON push_subscription (tenant, user_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX push_subscription_by_session ON push_subscription (session_id) WHERE session_id IS NOT NULL`,
   `CREATE INDEX push_subscription_of_users ON push_subscription (tenant, session_id) WHERE session_id IS NOT NULL`,
+  // `user_id`: The customer that the notice is about. `urgency`: `Urgency` of RFC 8030. `topic`: `Topic` of RFC 8030:
+  // a newer notice replaces an older notice that the browser has not fetched. `due_ms`: Time of the next attempt, or
+  // end of the lease while a process sends the notice. `expires_ms`: The sender discards the notice after this time.
   `CREATE TABLE push_delivery (
     delivery_id text PRIMARY KEY, tenant text NOT NULL,
     subscription_id text NOT NULL REFERENCES push_subscription (subscription_id) ON DELETE CASCADE, user_id text,
@@ -306,11 +289,15 @@ const PUSH: readonly string[] = [
 
 /** Connections to tills and ERP systems, the progress of each import, and records of an ERP. */
 const INTEGRATIONS: readonly string[] = [
+  // `sealed`: Credentials as JSON, sealed for `integration_connection/{connection_id}`; null if there are none.
+  // `lease_id`: Lease of the process that reads the system now.
   `CREATE TABLE integration_connection (
     connection_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), side text NOT NULL,
     system text NOT NULL, sealed text, lease_id text, lease_until_ms bigint NOT NULL, updated_ms bigint NOT NULL)`,
   `CREATE UNIQUE INDEX one_connection_a_system ON integration_connection (store_id, side, system)`,
   // One row per unfinished import, with the cursor of the next page and the counts of the pages read so far.
+  // `source`: Hash of the source of the data. `next_cursor`: Cursor of the next page; null: start with the first
+  // page. If `is_done` is 1, all pages are read. `counts`: JSON: cloud/sales/integrations/connection.ts.
   `CREATE TABLE integration_pull (
     store_id text NOT NULL REFERENCES store (store_id), side text NOT NULL, system text NOT NULL, data_type text NOT NULL,
     tenant text NOT NULL, source text NOT NULL, next_cursor text, is_done bigint NOT NULL, counts text NOT NULL,
@@ -329,6 +316,9 @@ const STOCK: readonly string[] = [
   `CREATE TABLE stock_level (
     store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id), on_hand bigint,
     reserved bigint NOT NULL CHECK (reserved >= 0), updated_ms bigint NOT NULL, PRIMARY KEY (store_id, product_id))`,
+  // `owner_id` is an order or a purchase. `state`: held, or lapsed after the expiry of the reservation. `gives_way`:
+  // 1 if a sale by staff or by a server of the merchant may end it, because it is of an unpaid basket of a shopper's
+  // app.
   `CREATE TABLE stock_reservation (
     owner_id text NOT NULL, product_id text NOT NULL, store_id text NOT NULL, quantity bigint NOT NULL, state text NOT NULL,
     gives_way bigint NOT NULL, expires_ms bigint NOT NULL, PRIMARY KEY (owner_id, product_id))`,
@@ -338,6 +328,11 @@ const STOCK: readonly string[] = [
 
 /** Sales of tills: their identities, printed codes, returns, revoked tills and limits. */
 const TILLS: readonly string[] = [
+  // `sale_key`: Identity of the sale, 16 bytes in hex; also the `cti` of its receipt (policy/till-sale.ts).
+  // `content`: Hash of the content; null for a void that arrived before its sale. `purchase_id`: Null for an open
+  // sale, and for a void before its sale. `result`: JSON of the answer, for repetitions; null before payment.
+  // `agent_id`: Agent that recorded the sale; null: the cloud. `stored_ms`: When an agent or the cloud stored it.
+  // `due_ms`: End of an open sale; when a void without a sale becomes an exception. Else null.
   `CREATE TABLE till_sale (
     sale_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), till_id text,
     series text, sale_id text NOT NULL, state text NOT NULL, version bigint NOT NULL, content text,
@@ -347,19 +342,25 @@ const TILLS: readonly string[] = [
   `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms)`,
   `CREATE INDEX till_sale_by_due ON till_sale (due_ms) WHERE due_ms IS NOT NULL`,
   `CREATE INDEX till_sale_by_time ON till_sale (stored_ms)`,
+  // Hash of a printed code, of which a store may have several sales.
   `CREATE TABLE receipt_code (
     store_id text NOT NULL, code text NOT NULL, sale_key text NOT NULL, stored_ms bigint NOT NULL,
     PRIMARY KEY (store_id, code, sale_key))`,
   `CREATE INDEX receipt_code_by_time ON receipt_code (stored_ms)`,
+  // A return that arrived. `body`: JSON of the return, while it waits for its sale. `result`: JSON of the answer;
+  // null while the return waits for its sale. `due_ms`: When a return without a sale becomes an exception; null once
+  // it was applied.
   `CREATE TABLE till_return (
     return_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), sale_key text NOT NULL,
     body text NOT NULL, content text NOT NULL, result text, stored_ms bigint NOT NULL, due_ms bigint)`,
   `CREATE INDEX till_return_by_time ON till_return (stored_ms)`,
   `CREATE INDEX till_return_by_sale ON till_return (sale_key)`,
   `CREATE INDEX till_return_by_due ON till_return (due_ms) WHERE due_ms IS NOT NULL`,
+  // Sales of a till since `since_ms` are on hold.
   `CREATE TABLE till_revocation (
     store_id text NOT NULL REFERENCES store (store_id), till_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,
     revoked_ms bigint NOT NULL, PRIMARY KEY (store_id, till_id))`,
+  // What a till sold in an hour, for the limits of the policy. `hour`: Hours since 1970.
   `CREATE TABLE till_hour (
     store_id text NOT NULL, till_id text NOT NULL, hour bigint NOT NULL, sales bigint NOT NULL, value_cent bigint NOT NULL,
     PRIMARY KEY (store_id, till_id, hour))`,
@@ -367,6 +368,7 @@ const TILLS: readonly string[] = [
 
 /** Signing keys, sealed secrets and the newest signed document of each kind. */
 const AUTHORITY: readonly string[] = [
+  // `changed_ms`: Time of the last change of `state`.
   `CREATE TABLE signing_key (
     kid text PRIMARY KEY, iss text NOT NULL, key_use text NOT NULL, x text NOT NULL, sealed text NOT NULL, state text NOT NULL,
     created_ms bigint NOT NULL, changed_ms bigint NOT NULL DEFAULT 0)`,

@@ -5,8 +5,7 @@ import { notFound, precondition } from '../../../platform/foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success } from '../../../platform/operations/fields.ts'
 import { operation, type Call } from '../../../platform/operations/operation.ts'
 import { cursorField } from '../../../platform/operations/paging.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { policyOf } from '../../store-facts/parsed-policy.ts'
 import {
   ownStoreOf,
@@ -39,13 +38,13 @@ interface AgentFilter {
 }
 
 /** State of an agent in `fetchAgents`. */
-function listStateOf(row: Pick<AgentRow, 'revoked_ms' | 'fork_ms'>): AgentListState {
+function listStateOf(row: Pick<Row<'agent'>, 'revoked_ms' | 'fork_ms'>): AgentListState {
   if (row.revoked_ms !== null) return 'revoked'
   return row.fork_ms === null ? 'active' : 'forked'
 }
 
 /** Agents of a scope in the order of their enrolment. */
-export async function listAgents(db: Db, scope: StoreScope, filter: AgentFilter): Promise<ScopePage<AgentRow>> {
+export async function listAgents(db: Db, scope: StoreScope, filter: AgentFilter): Promise<ScopePage<Row<'agent'>>> {
   let page = matching(db, scope, filter).selectAll()
   if (filter.after !== undefined) page = page.where('agent_id', '>', filter.after)
   const rows = await page
@@ -129,8 +128,8 @@ const Agent = z.strictObject({
 
 function describe(
   { services, nowMs }: Pick<Call, 'services' | 'nowMs'>,
-  row: AgentRow,
-  store: StoreRow,
+  row: Row<'agent'>,
+  store: Row<'store'>,
 ): z.infer<typeof Agent> {
   const state = stateOf(row.state)
   const { minAgent } = policyOf(store)
@@ -247,7 +246,7 @@ export const resolveAgentFork = operation({
   },
 })
 
-async function ownAgent(call: Call, agentId: string): Promise<{ agent: AgentRow; store: StoreRow }> {
+async function ownAgent(call: Call, agentId: string): Promise<{ agent: Row<'agent'>; store: Row<'store'> }> {
   const agent = await findAgent(call.db, agentId)
   if (agent?.tenant !== knownCaller(call.caller).tenant) throw notFound('agent')
   return { agent, store: await ownStoreOf(call, agent.store_id, 'agent') }

@@ -3,7 +3,7 @@ import type { AgentAddress } from '../../../../policy/mqtt-topics.ts'
 import { healthOf, parsedState, stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
 
 /** Minimum time between writes of a changed state, ms: a busy agent requests documents twice a second. */
@@ -22,7 +22,7 @@ export async function storeState(
   { storeId, agentId }: AgentAddress,
   payload: string,
   nowMs: number,
-): Promise<AgentRow | undefined> {
+): Promise<Row<'agent'> | undefined> {
   const reported = parsedState(AgentState, payload)
   if (!reported) return undefined
   const row = await db
@@ -69,7 +69,12 @@ export interface FetchReport {
 }
 
 /** Stores the state that a document request reports. Returns true if open pages must show the change. */
-export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchReport, nowMs: number): Promise<boolean> {
+export async function storeFetchReport(
+  db: Db,
+  agent: Row<'agent'>,
+  report: FetchReport,
+  nowMs: number,
+): Promise<boolean> {
   const stored = stateOf(agent.state)
   const policyVersion = report.policyVersion ?? stored?.policyVersion
   const queueDepth =
@@ -105,7 +110,7 @@ function isChanged(before: StoredAgentState | undefined, after: StoredAgentState
 /** Withdraws the exceptions of the devices that work again. The regular check would do it a minute later. */
 async function withdrawRepaired(
   db: Db,
-  { store_id: storeId }: AgentRow,
+  { store_id: storeId }: Row<'agent'>,
   before: StoredAgentState | undefined,
   { next, nowMs }: { next: StoredAgentState; nowMs: number },
 ): Promise<void> {

@@ -12,8 +12,7 @@ import { picturesByHash } from '../../../shop/catalogue/product-operations.ts'
 import { notFound } from '../../../platform/foundation/failure.ts'
 import { Success } from '../../../platform/operations/fields.ts'
 import { operation, type Call, type Services } from '../../../platform/operations/operation.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
 import { handledAlarms } from '../../records/alarm-operations.ts'
 import { markResynced } from '../../leases/resync.ts'
@@ -284,7 +283,7 @@ export const fetchSignedDocuments = operation({
 })
 
 /** Stores the report of the request, and refreshes open pages if the health of a device changed. */
-async function noteReport(call: Call, agent: AgentRow, report: FetchReport): Promise<void> {
+async function noteReport(call: Call, agent: Row<'agent'>, report: FetchReport): Promise<void> {
   if (!(await storeFetchReport(call.db, agent, report, call.nowMs))) return
   call.afterCommit(() => call.services.changes.publish(call.caller, 'agents', []))
 }
@@ -314,7 +313,7 @@ const ITEM_PAGES_AT_ONCE = 4
 
 async function itemPages(
   { db, services }: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   after: number,
 ): Promise<{ pages: string[]; reached: number; head: number; more: boolean }> {
   const { ver: head } = await itemsHead(db, store.store_id, services)

@@ -5,7 +5,7 @@ import type { Tenant } from '../../../platform/foundation/caller.ts'
 import type { Services, Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { policyDocumentOf, type PolicyDocument } from '../../store-policy/policy-document.ts'
 import { itemsHead } from './item-pages.ts'
 import type { CommandClaims } from '../../../../policy/documents/agent-messages.ts'
@@ -80,7 +80,7 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
  */
 export async function freshnessDocument(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   services: Services,
   policy?: PolicyDocument,
 ): Promise<string> {
@@ -107,7 +107,7 @@ export async function freshnessDocument(
 /** Signs one page of the deny list: unexpired entries after sequence number `after`. */
 export async function denyPage(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   after: number,
   { authority }: Services,
 ): Promise<{ jws: string; ver: number }> {

@@ -13,7 +13,7 @@ import { definedFields } from '../../../platform/operations/fields.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { valueOf } from '../../../shop/purchases/line-value.ts'
 import { isRecalled, recallsByEan } from '../../items/recalls.ts'
 import { itemHead } from '../../items/item-sequence.ts'
@@ -41,7 +41,7 @@ export async function itemsHead(db: Db, storeId: string, services: Pick<Services
 /** Signs one page of item changes after sequence number `after`. */
 export async function itemPage(
   db: Db,
-  store: StoreRow,
+  store: Row<'store'>,
   after: number,
   services: Services,
 ): Promise<{ jws: string; ver: number }> {
@@ -76,7 +76,7 @@ type FullEntry = Omit<ItemEntry, Text> & Record<Text, string | null>
 /** Reads the entries with after < seq ≤ head in order: enough for one page and at least one further entry, if any. */
 async function entriesAfter(
   db: Db,
-  { store_id: storeId, tenant }: StoreRow,
+  { store_id: storeId, tenant }: Row<'store'>,
   after: number,
   head: number,
 ): Promise<FullEntry[]> {

@@ -1,7 +1,6 @@
 import { actorOf } from '../../../platform/foundation/caller.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { reassignHome, cancelMovesTo } from '../../devices/move-device.ts'
 import { storeDocumentChanged } from '../../store-facts/parsed-policy.ts'
 import { acknowledgeOpenException } from '../../records/exceptions.ts'
@@ -10,7 +9,12 @@ import { replaceStoreKey, storeKeyParts } from '../../operators/store-keys.ts'
 import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
 
 /** Revokes an agent and returns its changed row. `hasSuccessor` is true if a successor continues the agent's ledger. */
-export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, hasSuccessor = false): Promise<AgentRow> {
+export async function endAgent(
+  call: Call,
+  agent: Row<'agent'>,
+  store: Row<'store'>,
+  hasSuccessor = false,
+): Promise<Row<'agent'>> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await acknowledgeFork(call, agent)
   await cancelMovesTo(call, agent.agent_id)
@@ -25,7 +29,10 @@ export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, has
 }
 
 /** Acknowledges the agent's `agent_fork` exception, if there is one. */
-export async function acknowledgeFork(call: Call, { agent_id, store_id: storeId, fork_ms }: AgentRow): Promise<void> {
+export async function acknowledgeFork(
+  call: Call,
+  { agent_id, store_id: storeId, fork_ms }: Row<'agent'>,
+): Promise<void> {
   if (fork_ms === null) return
   await acknowledgeOpenException(call.db, {
     storeId,

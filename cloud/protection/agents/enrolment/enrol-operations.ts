@@ -4,7 +4,7 @@ import { type Tenant, rolesFrom } from '../../../platform/foundation/caller.ts'
 import { notFound } from '../../../platform/foundation/failure.ts'
 import { Id, iso, Success, scanned, text } from '../../../platform/operations/fields.ts'
 import { operation, type Call } from '../../../platform/operations/operation.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { ownStore } from '../../../platform/stores/own-store.ts'
 import { findStore } from '../../../platform/stores/queries.ts'
 import { policyDocumentOf, signPolicy } from '../../store-policy/policy-document.ts'
@@ -103,7 +103,7 @@ export const enrolEdgeAgent = operation({
   },
 })
 
-async function firstDocuments(call: Call, store: StoreRow) {
+async function firstDocuments(call: Call, store: Row<'store'>) {
   const { authority } = call.services
   const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
   const policy = await policyDocumentOf(call.db, store, call.services)

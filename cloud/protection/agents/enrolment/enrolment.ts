@@ -11,8 +11,7 @@ import { isKeyTaken, agentKeys } from '../../agent-identity/agent-keys.ts'
 import { invalid, notFound, precondition } from '../../../platform/foundation/failure.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
-import type { AgentRow, EnrolmentCodeRow } from '../../../platform/persistence/tables/agents.ts'
-import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { inheritHome, inheritTills } from '../../devices/move-device.ts'
 import { waitForSuccessor } from '../../receipt-home/home-move.ts'
 import { policyOf } from '../../store-facts/parsed-policy.ts'
@@ -39,13 +38,13 @@ interface Replacement {
  */
 async function findPredecessor(
   call: Call,
-  code: EnrolmentCodeRow,
+  code: Row<'enrolment_code'>,
   {
     replaces,
     predecessors = [],
   }: { replaces?: Replacement | undefined; predecessors?: readonly Replacement[] | undefined },
   ledger: string,
-): Promise<AgentRow | undefined> {
+): Promise<Row<'agent'> | undefined> {
   for (const replacement of [...(replaces ? [replaces] : []), ...predecessors]) {
     const found = await provenPredecessor(call, code, replacement, ledger)
     if (found) return found
@@ -55,10 +54,10 @@ async function findPredecessor(
 
 async function provenPredecessor(
   call: Call,
-  code: EnrolmentCodeRow,
+  code: Row<'enrolment_code'>,
   { agentId, proof }: Replacement,
   ledger: string,
-): Promise<AgentRow | undefined> {
+): Promise<Row<'agent'> | undefined> {
   const predecessor = await findAgent(call.db, agentId)
   if (predecessor?.tenant !== code.tenant || predecessor.store_id !== code.store_id || predecessor.revoked_ms !== null)
     return undefined
@@ -78,7 +77,7 @@ async function provenPredecessor(
  * Agents that were enrolled for the same predecessor but never logged in, because the enrolment response was lost.
  * Refunds and moves of the receipt home must not wait for these agents.
  */
-function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
+function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: Row<'agent'>): Promise<Row<'agent'>[]> {
   const others = db
     .selectFrom('agent')
     .selectAll()
@@ -89,7 +88,7 @@ function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentR
 }
 
 /** Replaces the predecessor after the first login of its successor. */
-export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
+export function replacePredecessor(call: Call, agent: Row<'agent'>): Promise<void> {
   return takeOver(call, agent, agent.agent_id)
 }
 
@@ -97,7 +96,7 @@ export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
  * Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets the devices, the role of
  * receipt home, and the right to record sales of tills.
  */
-async function takeOver(call: Call, agent: AgentRow, successor: string): Promise<void> {
+async function takeOver(call: Call, agent: Row<'agent'>, successor: string): Promise<void> {
   if (agent.replaces === null) return
   const predecessor = await findAgent(call.db, agent.replaces)
   const store = await findStore(call.db, agent.store_id)
@@ -142,7 +141,7 @@ function grouped(text: string): string {
 /** Creates a one-time code for one agent of this store. Only its hash is stored. */
 export async function createCode(
   call: Call,
-  store: StoreRow,
+  store: Row<'store'>,
   name: string,
 ): Promise<{ code: string; expiresMs: number }> {
   const { platform, authority } = call.services
@@ -177,7 +176,7 @@ interface EnrolmentRequest {
  * Enrols an agent. If an agent repeats the request with the same code and key, returns the row that the first request
  * created.
  */
-export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
+export async function enrol(call: Call, request: EnrolmentRequest): Promise<Row<'agent'>> {
   const { x } = request.publicJwk
   const weakness = publicKeyWeakness(x)
   if (weakness) throw invalid('publicJwk.x', `is a weak key: ${weakness}; generate another one`, 'weak_key')
@@ -242,7 +241,7 @@ function openProof(
   return claims.success && secretsEqual(codeHash, claims.data.codeHash) ? claims.data : undefined
 }
 
-async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {
+async function sameAgent({ db }: Call, code: Row<'enrolment_code'>, x: string): Promise<Row<'agent'>> {
   const agent = await db.selectFrom('agent').selectAll().where('agent_id', '=', code.agent_id).executeTakeFirst()
   if (agent?.x !== x) throw precondition('code_used', 'another agent used this code: create a new one')
   return agent
@@ -250,11 +249,11 @@ async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promi
 
 async function makeAgent(
   call: Call,
-  code: EnrolmentCodeRow,
+  code: Row<'enrolment_code'>,
   request: EnrolmentRequest,
   { ledger, replaces }: { ledger: string; replaces: string | null },
-): Promise<AgentRow> {
-  const agent: AgentRow = {
+): Promise<Row<'agent'>> {
+  const agent: Row<'agent'> = {
     agent_id: newId('agt', call.services.platform),
     tenant: code.tenant,
     store_id: code.store_id,

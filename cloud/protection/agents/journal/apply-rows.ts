@@ -5,7 +5,7 @@ import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import { endsSoon } from '../../../platform/operations/short-transaction.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import {
   applyAlarmHandled,
   applyDelegated,
@@ -27,7 +27,6 @@ import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
 import type { DeviceType, ItemStatus } from '../../../../policy/vocabulary.ts'
 import { returnKeyOf, saleKeyOf } from '../../../../policy/till-sale.ts'
 import { raiseForEvent } from '../../../shop/assistance/requests.ts'
-import type { ProtectedItemRow } from '../../../platform/persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../leases/authorizations.ts'
 import { deviceWorkflow } from '../../store-facts/device-queries.ts'
 import { readItem, itemOfEvent, technologiesOf } from '../../items/item-queries.ts'
@@ -71,7 +70,7 @@ const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', '
  */
 async function completeAgentEvent(
   scope: EvidenceScope,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   reported: ProtectionEvent,
   processedAt: string,
 ): Promise<ProtectionEvent | undefined> {
@@ -114,7 +113,11 @@ async function completeAgentEvent(
 type Sale = Pick<NonceFacts, 'purchaseId' | 'itemLineId' | 'itemStatus'>
 
 /** Status, purchase and line of the item when the event occurred. */
-async function saleOf({ db }: EvidenceScope, item: ProtectedItemRow, { occurredAt }: ProtectionEvent): Promise<Sale> {
+async function saleOf(
+  { db }: EvidenceScope,
+  item: Row<'protected_item'>,
+  { occurredAt }: ProtectionEvent,
+): Promise<Sale> {
   const atMs = Date.parse(occurredAt)
   const then = item.updated_ms <= atMs ? item : await itemAsOf(db, item, atMs)
   return {
@@ -137,7 +140,7 @@ function withSale(about: NonceFacts, { purchaseId, itemLineId, itemStatus }: Sal
 /** If the event names a device, receipt or token of another store or agent, returns a text that describes it. */
 async function foreignIn(
   { db, tenant, facts }: EvidenceScope,
-  { agent_id: agentId, store_id: storeId }: AgentRow,
+  { agent_id: agentId, store_id: storeId }: Row<'agent'>,
   { type, deviceId, replayProtectedNonce: nonce }: ProtectionEvent,
 ): Promise<string | undefined> {
   const device = deviceId === undefined ? undefined : await facts.device(deviceId)
@@ -154,7 +157,7 @@ async function foreignIn(
 }
 
 /** Returns the EPC and UID in the event, or those of its item if the event has neither. */
-function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
+function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: Row<'protected_item'> | undefined) {
   const isNamed = epc !== undefined || tagUid !== undefined
   return {
     epc: epc ?? (isNamed ? undefined : (item?.epc ?? undefined)),
@@ -165,7 +168,7 @@ function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: Protect
 
 interface NonceFacts extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' | 'tagUid' | 'tagId', string | null>> {
   itemStatus?: ItemStatus | null
-  item?: ProtectedItemRow | undefined
+  item?: Row<'protected_item'> | undefined
 }
 
 async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<NonceFacts> {
@@ -205,7 +208,11 @@ const isOfTill = ({ evidence }: JournalBody) => TILL_KINDS.has(evidence?.kind)
  * Applies rows in order. Returns for each row whether it was applied, and leaves out rows that need another transaction,
  * because reports of tills took long.
  */
-export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+export async function applyRows(
+  call: IngestCall,
+  agent: Row<'agent'>,
+  bodies: readonly JournalBody[],
+): Promise<boolean[]> {
   const isOver = endsSoon(call.services.platform.clock)
   const applied: boolean[] = []
   for (let from = 0; from < bodies.length && (from === 0 || !isOver()); from = applied.length) {
@@ -216,7 +223,11 @@ export async function applyRows(call: IngestCall, agent: AgentRow, bodies: reado
   return applied
 }
 
-async function applyTogether(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+async function applyTogether(
+  call: IngestCall,
+  agent: Row<'agent'>,
+  bodies: readonly JournalBody[],
+): Promise<boolean[]> {
   const together = await attempt(call, agent, bodies)
   if (!(together instanceof Error)) return together
   if (bodies.length > 1) {
@@ -242,7 +253,11 @@ const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
  * If a row throws, rolls all rows back and returns the error. Otherwise returns for each row whether it was applied,
  * emits the events and schedules the tasks.
  */
-async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
+async function attempt(
+  call: IngestCall,
+  agent: Row<'agent'>,
+  bodies: readonly JournalBody[],
+): Promise<boolean[] | Error> {
   const { db } = call
   const deferred: (() => void)[] = []
   const emit: Call['emit'] = (event) => void deferred.push(() => call.emit(event))
@@ -265,7 +280,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 async function applyAll(
   call: IngestCall,
   scope: EvidenceScope,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   bodies: readonly JournalBody[],
 ): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
@@ -310,7 +325,7 @@ function noncesOf(bodies: readonly JournalBody[]): Set<string> {
 async function applyEvidence(
   call: IngestCall,
   scope: EvidenceScope,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   { atMs, evidence, event }: JournalBody,
 ): Promise<boolean> {
   if (!evidence) return true
@@ -346,7 +361,7 @@ async function applyEvidence(
 }
 
 /** Returns the key of this row's `unapplied` exception. */
-export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
+export function unappliedKey(agent: Row<'agent'>, { evidence }: JournalBody): string {
   if (!evidence) return agent.agent_id
   if (evidence.kind === 'alarm_handled') return evidence.eventId
   if (evidence.kind === 'sale') return saleKeyOf(agent.store_id, evidence.sale)
@@ -360,7 +375,7 @@ const UNKNOWN = 'an agent reported a token, receipt or alarm that this cloud doe
 /** Raises `unapplied` for a row that the cloud stores but cannot apply. */
 export async function raiseUnapplied(
   scope: EventScope,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   body: JournalBody,
   detail = UNKNOWN,
 ): Promise<void> {

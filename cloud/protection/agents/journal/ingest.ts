@@ -7,8 +7,7 @@ import { rowHash, type JournalBody, type UncheckedRow } from '../../../../policy
 import { type AgentCaller, knownCaller } from '../../../platform/foundation/caller.ts'
 import { Failure, invalid, precondition } from '../../../platform/foundation/failure.ts'
 import { type Call, operation } from '../../../platform/operations/operation.ts'
-import type { JournalRowRow } from '../../../platform/persistence/tables/protection.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { insertChunks, prepared } from '../../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../../platform/persistence/prepared-insert.ts'
 import { raiseException, recordReportedException } from '../../records/exceptions.ts'
@@ -94,7 +93,11 @@ async function ingestBatch(
  * acknowledgement. Either the cloud has since lost the acknowledged rows, or a stolen key signed the acknowledgement.
  * Only a batch that starts with the agent's oldest row proves a gap; a batch out of order does not.
  */
-async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
+async function isGapFinal(
+  call: Call,
+  agent: Row<'agent'>,
+  { seqFrom, resync }: UncheckedBatchClaims,
+): Promise<boolean> {
   const { authority, platform } = call.services
   if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
@@ -117,12 +120,14 @@ function aboutOf({ evidence }: JournalBody): string | null {
   return 'nonce' in evidence ? evidence.nonce : null
 }
 
-const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))
+const insertRows = preparedInsert((db, rows: readonly Row<'journal_row'>[]) =>
+  db.insertInto('journal_row').values(rows),
+)
 const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string }) =>
   db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash }).where('agent_id', '=', p.agentId),
 )
 
-function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClaims; key: VerificationKey } {
+function openBatch(agent: Row<'agent'>, batch: string): { claims: UncheckedBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)
   // Does not check the time of the batch: an agent's clock may be wrong after a long time offline.
   const opened = openDocument<UncheckedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
@@ -150,7 +155,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClai
  * Checks that the rows continue the stored hash chain. A different hash for a stored row proves a second copy of the
  * ledger. Returns the hashed text of each row.
  */
-async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchClaims): Promise<string[]> {
+async function checkChain(call: Call, agent: Row<'agent'>, claims: UncheckedBatchClaims): Promise<string[]> {
   const texts: string[] = []
   let previous = claims.after
   for (const { seq, hash, body } of claims.events) {
@@ -190,7 +195,11 @@ async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchCla
 }
 
 /** Hash of a stored row of the agent's current generation. */
-export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: number): Promise<string | undefined> {
+export async function knownHash(
+  { db }: Pick<Call, 'db'>,
+  agent: Row<'agent'>,
+  seq: number,
+): Promise<string | undefined> {
   if (seq === agent.last_seq) return agent.head_hash
   const row = await db
     .selectFrom('journal_row')
@@ -206,7 +215,7 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
  * Signs an acknowledgement that all rows up to the head are durable. The cloud sends the acknowledgement after the
  * commit.
  */
-async function acknowledge({ db, services }: Call, agent: AgentRow): Promise<string> {
+async function acknowledge({ db, services }: Call, agent: Row<'agent'>): Promise<string> {
   const { authority } = services
   const { epoch, ver } = await itemsHead(db, agent.store_id, services)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)

@@ -7,8 +7,7 @@ import { endsSoon } from '../../../platform/operations/short-transaction.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import { performTask } from '../../../platform/operations/perform.ts'
 import type { Database, Db } from '../../../platform/persistence/database.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import type { JournalRowRow } from '../../../platform/persistence/tables/protection.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { reportProtectionEvents } from './ingest.ts'
 import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
 import { applyRows, unappliedKey, type IngestCall, readRow } from './apply-rows.ts'
@@ -156,7 +155,7 @@ async function retryPage(call: IngestCall, agentId: string, after: RetryProgress
   return { generation, seq, applied, isAgentDone, isAll }
 }
 
-function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, subject: string): Promise<void> {
+function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: Row<'agent'>, subject: string): Promise<void> {
   return acknowledgeOpenException(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
@@ -165,7 +164,7 @@ function unappliedRows(
   agentId: string,
   sinceMs: number,
   { generation, seq }: RetryProgress,
-): Promise<JournalRowRow[]> {
+): Promise<Row<'journal_row'>[]> {
   return db
     .selectFrom('journal_row')
     .selectAll()

@@ -6,7 +6,7 @@ import { isOlderStep, isOlderVersion, OLDEST_AGENT, UNTAG_VERSION, VersionNumber
 import { Failure, precondition } from '../../../platform/foundation/failure.ts'
 import { Id, iso, Success } from '../../../platform/operations/fields.ts'
 import { operation, type Call } from '../../../platform/operations/operation.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { ensureStoreKey, storeKeyParts } from '../../operators/store-keys.ts'
 import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
 import { signCommand } from '../documents/freshness-and-denials.ts'
@@ -130,7 +130,7 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
 /** Verifies the assertion that an agent sends as its broker password. Throws 401 if the assertion is invalid. */
-export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
+export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<Row<'agent'>> {
   const { agent } = await openAssertion(call, agentId, 'broker', assertion)
   if (agent.revoked_ms !== null) throw REFUSED()
   return agent
@@ -141,7 +141,7 @@ async function openAssertion(
   agentId: string,
   where: ChallengeFor,
   assertion: string,
-): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
+): Promise<{ agent: Row<'agent'>; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent) throw REFUSED()
   const keys = agentKeys(agent)

@@ -5,7 +5,7 @@ import type { RightClass } from '../../../../policy/vocabulary.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
-import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { Row } from '../../../platform/persistence/schema.ts'
 import { distrustHome } from '../../devices/move-device.ts'
 import { PASS } from '../../../../policy/receipts/receipt-claims.ts'
 import { deny } from '../../rights/deny-list.ts'
@@ -55,7 +55,7 @@ const RIGHTS_LIMIT = 20_000
  */
 export async function ledgerHandshake(
   call: Call,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   assertion: AssertionClaims,
   openedMs: number,
 ): Promise<LedgerHandshake> {
@@ -81,10 +81,10 @@ export async function ledgerHandshake(
 /** Compares the head. Returns the agent's row with any changes. */
 async function compareHead(
   call: Call,
-  agent: AgentRow,
+  agent: Row<'agent'>,
   { generation, seq, head, restored }: AssertionClaims,
   openedMs: number,
-): Promise<AgentRow> {
+): Promise<Row<'agent'>> {
   if (generation > agent.generation) {
     // If the agent's generation is newer, the cloud was restored from a backup that is older than the rollback.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
@@ -109,7 +109,7 @@ async function compareHead(
 /** True if the current generation began with a recent rollback. */
 async function wasRecentlyRolledBack(
   { db, nowMs }: Call,
-  { store_id, agent_id, generation }: AgentRow,
+  { store_id, agent_id, generation }: Row<'agent'>,
 ): Promise<boolean> {
   const row = await db
     .selectFrom('protection_exception')
@@ -131,7 +131,7 @@ function rollbackKey(agentId: string, generation: number): string {
  */
 async function isOvertaken(
   { db }: Call,
-  { ledger_id, generation, last_seq }: AgentRow,
+  { ledger_id, generation, last_seq }: Row<'agent'>,
   openedMs: number,
 ): Promise<boolean> {
   const last = await db
@@ -148,7 +148,7 @@ async function isOvertaken(
  * Adopts the agent's newer generation; the agent then sends all of its rows. The restored cloud has lost the last rows
  * of the previous generation.
  */
-async function followGeneration(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
+async function followGeneration(call: Call, agent: Row<'agent'>, generation: number): Promise<Row<'agent'>> {
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
@@ -161,7 +161,7 @@ async function followGeneration(call: Call, agent: AgentRow, generation: number)
   return { ...agent, ...change }
 }
 
-async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
+async function raiseFork(call: Call, agent: Row<'agent'>): Promise<Row<'agent'>> {
   const { agent_id, tenant, store_id } = agent
   const forkMs = await markForked(call.db, agent_id, call.nowMs)
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
@@ -178,11 +178,15 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
  * Trusts the remaining copy of a forked ledger in a new generation. This copy does not know which rights the other copy
  * used. Returns the agent's row.
  */
-export function trustLedger(call: Call, agent: AgentRow): Promise<AgentRow> {
+export function trustLedger(call: Call, agent: Row<'agent'>): Promise<Row<'agent'>> {
   return nextGeneration(call, agent, { fork_ms: null })
 }
 
-async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRow> = {}): Promise<AgentRow> {
+async function nextGeneration(
+  call: Call,
+  agent: Row<'agent'>,
+  more: Partial<Row<'agent'>> = {},
+): Promise<Row<'agent'>> {
   const generation = agent.generation + 1
   const change = {
     ...more,
@@ -199,7 +203,7 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   return { ...agent, ...change }
 }
 
-async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
+async function handleRollback(call: Call, agent: Row<'agent'>, seq: number): Promise<Row<'agent'>> {
   const changed = await nextGeneration(call, agent)
   const { generation } = changed
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
@@ -216,7 +220,7 @@ async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise
 }
 
 /** Denies all used rights of valid receipts again, because the ledger may have lost the claims that used them. */
-async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
+async function denyUsedRights(call: Call, { store_id }: Row<'agent'>): Promise<void> {
   const used = await call.db
     .selectFrom('unit_right')
     .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pruneRegistrations } from '../../../../cloud/sales/registrations/registration-queries.ts'
-import type { RegistrationRow } from '../../../../cloud/platform/persistence/tables/accounts.ts'
+import type { Row } from '../../../../cloud/platform/persistence/schema.ts'
 import { NETWORK_REQUESTS, PENDING_REQUESTS } from '../../../../cloud/sales/registrations/registrations.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
@@ -385,7 +385,7 @@ onEveryDatabase('registrations', (kind) => {
 
   it('of one network make room for those of others', async () => {
     const open = await startTestCloud(kind, { config: { trustedProxies: ['127.0.0.1'] } })
-    const request = (network: string, n: number): RegistrationRow => ({
+    const request = (network: string, n: number): Row<'registration'> => ({
       registration_id: `reg_${String(n).padStart(26, '0')}`,
       kind: 'account',
       account_id: null,

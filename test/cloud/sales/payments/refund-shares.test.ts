@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { refundedByLine } from '../../../../cloud/shop/analytics/export-operations.ts'
 import { shareRefund, sharesLeft, sharesOf, type TaxShare } from '../../../../cloud/shop/analytics/count-purchases.ts'
-import type { RefundRow } from '../../../../cloud/platform/persistence/tables/payments.ts'
+import type { Row } from '../../../../cloud/platform/persistence/schema.ts'
 
 const lines = fc.array(fc.record({ cent: fc.integer({ min: 0, max: 5_000 }), rate: fc.constantFrom(7, 19) }), {
   minLength: 1,
@@ -75,12 +75,12 @@ it('by line: the sums of each rate equal the closings, and no line refunds more 
           amount_cent: amount,
           lines: at === null ? null : JSON.stringify(pieces),
           counted: isCounted ? JSON.stringify({ shares, units: 0, pieces, isWhole: false }) : null,
-        } as RefundRow
+        } as Row<'refund'>
       })
       const byLine = refundedByLine(rows, [
         ...made,
-        { ...made[0], kind: 'late', state: 'done', amount_cent: 1 } as RefundRow,
-        { ...made[0], kind: 'part', state: 'failed', amount_cent: 1 } as RefundRow,
+        { ...made[0], kind: 'late', state: 'done', amount_cent: 1 } as Row<'refund'>,
+        { ...made[0], kind: 'part', state: 'failed', amount_cent: 1 } as Row<'refund'>,
       ])
       for (const row of rows) expect(byLine.get(row.line_id)).toBeLessThanOrEqual(row.price_cent)
       expect([...byLine.values()].reduce((total, cent) => total + cent, 0)).toBe(sum(gone, 'cent'))

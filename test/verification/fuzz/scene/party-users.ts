@@ -1,6 +1,6 @@
 import { hashPassword } from '../../../../cloud/platform/users/passwords.ts'
 import { startSession } from '../../../../cloud/platform/users/sessions.ts'
-import type { UserRow } from '../../../../cloud/platform/persistence/tables/users.ts'
+import type { Row } from '../../../../cloud/platform/persistence/schema.ts'
 import { newId } from '../../../../policy/ids.ts'
 import type { ServedCloud } from './served-cloud.ts'
 
@@ -14,7 +14,7 @@ export const PASSWORD = 'four words nobody guesses'
 export async function newOwner(
   { platform }: ServedCloud,
   { accountId, canary }: { accountId: string; canary: string },
-): Promise<UserRow> {
+): Promise<Row<'console_user'>> {
   const nowMs = platform.clock.wall()
   return {
     user_id: newId('usr', platform),
@@ -42,7 +42,7 @@ export async function newOwner(
  * Starts a session of the owner and returns its token. First restores the owner's row, because an earlier request may
  * have changed the password or removed the owner.
  */
-export function signInOwner({ database, platform }: ServedCloud, owner: UserRow): Promise<string> {
+export function signInOwner({ database, platform }: ServedCloud, owner: Row<'console_user'>): Promise<string> {
   return database.write(async (db) => {
     const insert = db.insertInto('console_user').values(owner)
     await insert.onConflict((c) => c.column('user_id').doUpdateSet(owner)).execute()

@@ -5,7 +5,7 @@ import { keyStorageInMemory } from '../../simulation/virtual/key-storage.ts'
 import { removeListing } from '../../../../cloud/shop/catalogue/write-products.ts'
 import type { Mode, Package } from '../../../../cloud/platform/foundation/caller.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
-import type { UserRow } from '../../../../cloud/platform/persistence/tables/users.ts'
+import type { Row } from '../../../../cloud/platform/persistence/schema.ts'
 import { newKey } from '../../../../policy/documents/keys.ts'
 import { newId } from '../../../../policy/ids.ts'
 import { chanceOf } from '../../simulation/virtual/chance.ts'
@@ -26,7 +26,7 @@ export interface Party {
   readonly storeIds: readonly string[]
   readonly agent: AgentIdentity | undefined
   /** Only test parties have one, because an owner without a second factor may use sandbox data only. */
-  readonly owner: UserRow | undefined
+  readonly owner: Row<'console_user'> | undefined
 }
 
 /** Accounts that exist at the start of every run. */

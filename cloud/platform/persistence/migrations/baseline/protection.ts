@@ -1,5 +1,8 @@
 /** Protected items, authorizations, the rights of units, redemptions, and the journals and events of agents. */
 export const PROTECTION: readonly string[] = [
+  // `tag_id_folded`: `tag_id` in the form in which it is compared. `expiry`: Last day on which the unit may be sold,
+  // `YYYY-MM-DD`. `serial`: Serial of GS1 (application identifier 21), which is printed on the goods or part of the
+  // EPC. `item_seq`: Sequence number of the item's last change. A store numbers the changes of all its items.
   `CREATE TABLE protected_item (
     item_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), epc text, tag_uid text,
     tag_id text, tag_id_folded text, tag_technology text, protection_technology text, serial_number text, product_id text, ean text, brand text,
@@ -9,7 +12,10 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id, item_status, item_id)`,
   `CREATE INDEX protected_item_by_ean ON protected_item (tenant, ean, item_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
-  // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
+  // One row per change of an item's status, with the item's identifiers at that time. Rows never change. `rev`: The
+  // item's revision after the change. `from_status`: null: the item was registered. `reason`: Reason that the caller
+  // of `updateItemStatus` sent. `reported_ms`: When an agent stored the report of a till that moved the item; null:
+  // `at_ms`. `position`: Position of the transaction that stored the row (positions.ts).
   `CREATE TABLE item_move (
     item_id text NOT NULL, rev bigint NOT NULL, tenant text NOT NULL, store_id text NOT NULL, from_status text,
     to_status text NOT NULL, epc text, tag_uid text, tag_id text, ean text, purchase_id text, line_id text, at_ms bigint NOT NULL,
@@ -17,8 +23,11 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX item_move_by_store ON item_move (store_id, at_ms, item_id, rev)`,
   `CREATE INDEX item_move_by_purchase ON item_move (purchase_id) WHERE purchase_id IS NOT NULL`,
   `CREATE INDEX item_move_by_position ON item_move (store_id, position, item_id, rev)`,
+  // Last sequence number of item changes in a store. `floor`: Rows of `item_gone` below this number have been
+  // deleted.
   `CREATE TABLE item_head (
     store_id text PRIMARY KEY REFERENCES store (store_id), seq bigint NOT NULL, floor bigint NOT NULL)`,
+  // An identifier that an item no longer has.
   `CREATE TABLE item_gone (
     store_id text NOT NULL, kind text NOT NULL, name text NOT NULL, seq bigint NOT NULL, gone_ms bigint NOT NULL,
     PRIMARY KEY (store_id, kind, name))`,
@@ -26,6 +35,10 @@ export const PROTECTION: readonly string[] = [
   // Products whose facts changed. The items in the store after `after_item` must be published again.
   `CREATE TABLE item_refresh (
     store_id text NOT NULL, product_id text NOT NULL, after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
+  // A recall of goods (protection/items/recalls.ts). `store_ids`: JSON array; null: all stores of the account.
+  // `publish_after`: The items after this one must be published again; null: all are published. `receipts_after`: The
+  // receipts of purchases after this one must be published; null: all are published, or there are none. `items`:
+  // Items that matched when the recall began, and those of them that were sold; counted while they are published.
   `CREATE TABLE product_recall (
     recall_id text PRIMARY KEY, tenant text NOT NULL, store_ids text, product_id text NOT NULL, ean text NOT NULL, lot text,
     expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
@@ -35,6 +48,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
   `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
   `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
+  // `void_asked_ms`: Time at which the cloud first requested that the agent gives up the authorization.
+  // `scan_source`: How the device read the goods.
   `CREATE TABLE protection_authorization (
     nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
@@ -48,7 +63,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX authorization_by_operator ON protection_authorization (operator_id, exp) WHERE operator_id IS NOT NULL`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE INDEX authorization_without_purchase ON protection_authorization (iat) WHERE purchase_id IS NULL`,
-  // Tokens that must still be revoked.
+  // Tokens that must still be revoked. `scope`: JSON of a `TokenScope`. `until_s`: Tokens that were issued later stay
+  // valid, s. `after_exp`: The last token that was looked at.
   `CREATE TABLE token_revocation (
     revocation_id text PRIMARY KEY, tenant text NOT NULL, scope text NOT NULL, reason text NOT NULL, until_s bigint NOT NULL,
     after_exp bigint NOT NULL, after_nonce text NOT NULL)`,
@@ -60,31 +76,42 @@ export const PROTECTION: readonly string[] = [
     nonce text PRIMARY KEY, store_id text NOT NULL, operator_id text NOT NULL, at_ms bigint NOT NULL)`,
   `CREATE INDEX operator_approval_by_operator ON operator_approval (store_id, operator_id, at_ms)`,
   `CREATE INDEX operator_approval_by_age ON operator_approval (at_ms)`,
-  // One row per right, so that a right has at most one live lease.
+  // One row per right, so that a right has at most one live lease. `returned_by`: Id of the refund, cancellation or
+  // item move that returned the goods. The right then stays used permanently. `was_given`: 1 if a receipt home ever
+  // delegated this right to another agent; `delegated_right` contains the outcome. `denied`: 1 if the deny list names
+  // the used right (receipt-home/deny-used-rights.ts).
   `CREATE TABLE unit_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, purchase_id text NOT NULL, state text NOT NULL,
     nonce text, device_id text, until_ms bigint, redemption_id text, outcome text, failures bigint NOT NULL, returned_by text,
     was_given bigint NOT NULL DEFAULT 0, denied bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
   `CREATE INDEX unit_right_to_deny ON unit_right (purchase_id) WHERE state = 'used' AND denied = 0`,
   `CREATE INDEX unit_right_by_purchase ON unit_right (purchase_id)`,
+  // A right that a receipt home delegated to another agent. `agent_id`: Agent that received the right. `state`:
+  // `delegated`, or the outcome that the agent reported to the receipt home: `unknown` or `failed`. `until_s`: Expiry
+  // of the receipt plus clock guard, s since 1970. `home_agent_id`: Agent that was the receipt home at the
+  // delegation, and the home epoch at that time.
   `CREATE TABLE delegated_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
     purchase_id text NOT NULL, store_id text NOT NULL, agent_id text NOT NULL, state text NOT NULL, until_s bigint NOT NULL,
     home_agent_id text NOT NULL, home_epoch bigint NOT NULL, PRIMARY KEY (line_id, unit_no, right_class, redemption_id))`,
   `CREATE INDEX delegated_right_by_redemption ON delegated_right (redemption_id)`,
   `CREATE INDEX delegated_right_by_end ON delegated_right (until_s)`,
+  // `line_id`: Line and unit of the used right; null if it used no right. `resolved_by`: Operator who resolved the
+  // outcome; `reported` is then the outcome that the device reported.
   `CREATE TABLE redemption (
     nonce text NOT NULL, step bigint NOT NULL, redemption_id text NOT NULL, tenant text NOT NULL, source text NOT NULL,
     agent_id text, device_id text NOT NULL, at_ms bigint NOT NULL, event_id text NOT NULL, outcome text, line_id text,
     unit_no bigint, right_class text, resolved_by text, reported text, PRIMARY KEY (nonce, step, redemption_id))`,
   `CREATE INDEX redemption_by_id ON redemption (redemption_id)`,
   `CREATE INDEX redemption_by_unit ON redemption (line_id, unit_no, right_class)`,
+  // `about`: Identity of the receipt, or nonce of the token, that an unapplied row is about.
   `CREATE TABLE journal_row (
     ledger_id text NOT NULL, generation bigint NOT NULL, seq bigint NOT NULL, agent_id text NOT NULL, hash text NOT NULL,
     body text NOT NULL, applied bigint NOT NULL, received_ms bigint NOT NULL, about text, PRIMARY KEY (ledger_id, generation, seq))`,
   // Finds what waits for a receipt or token.
   `CREATE INDEX journal_row_about ON journal_row (about) WHERE applied = 0 AND about IS NOT NULL`,
   `CREATE INDEX journal_row_unapplied ON journal_row (agent_id, generation, seq) WHERE applied = 0`,
+  // `position`: Position of the transaction that stored the row (positions.ts).
   `CREATE TABLE protection_event (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, type text NOT NULL, device_id text, purchase_id text,
     occurred_ms bigint NOT NULL, processed_ms bigint NOT NULL, body text NOT NULL, position bigint NOT NULL DEFAULT 0,
@@ -96,17 +123,20 @@ export const PROTECTION: readonly string[] = [
     WHERE device_id IS NOT NULL`,
   `CREATE INDEX protection_event_by_purchase ON protection_event (store_id, purchase_id, position, event_id)
     WHERE purchase_id IS NOT NULL`,
+  // `earlier`: Earlier dispositions of the alarm as JSON, the latest first; null if there were none.
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, earlier text, PRIMARY KEY (event_id, tenant))`,
   `CREATE INDEX alarm_disposition_by_store ON alarm_disposition (store_id, disposed_ms, event_id)`,
   // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no data about
-  // customers.
+  // customers. `event_id`: Id of the event of this decision. `reason`: null: granted. `facts`: JSON of
+  // DecisionFacts[]: one for each evaluated unit.
   `CREATE TABLE protection_decision (
     event_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, at_ms bigint NOT NULL, reason text,
     facts text NOT NULL)`,
   `CREATE INDEX protection_decision_by_store ON protection_decision (store_id, at_ms, event_id)`,
   `CREATE INDEX protection_decision_by_age ON protection_decision (at_ms)`,
+  // `event_id`: Id of the last event about the exception.
   `CREATE TABLE protection_exception (
     exception_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, kind text NOT NULL, subject text NOT NULL,
     device_id text, purchase_id text, detail text NOT NULL, raised_ms bigint NOT NULL, acknowledged_ms bigint, note text,
