@@ -4,7 +4,7 @@ import { assertOwnKeys } from '../platform/authority/authority.ts'
 import { readLastSigned, readKeyCounters, writeKeyCounter } from '../platform/authority/key-counters.ts'
 import type { KeyFiles } from '../platform/authority/key-files.ts'
 import { changedRows, type Db } from '../platform/persistence/database.ts'
-import { policyOf } from '../protection/store-facts/parsed-policy.ts'
+import { policyOf } from '../platform/stores/parsed-policy.ts'
 import { storeFormerHome } from '../protection/receipt-home/home-move.ts'
 import { skipLostPositions } from '../platform/persistence/positions.ts'
 

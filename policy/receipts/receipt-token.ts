@@ -5,6 +5,7 @@ import { numberFacts, type NamingPolicy } from './policy-names.ts'
 import {
   decodeReceiptClaims,
   encodeReceiptClaims,
+  MAX_ENTRIES,
   type ReceiptClaims,
   type UnitFacts,
   decodeCbor,
@@ -119,12 +120,28 @@ export function signReceiptForQr(
   return receiptAddress(origin, numbered).length <= RECEIPT_QR_CHARACTERS ? numbered : signReceipt(bare, by)
 }
 
+/**
+ * Signs the receipt of a sale that a till reported to an agent (ADR till-sales). Its entries are the goods of the sale,
+ * for recalls and holds, and no units: it has only its own right (`PASS`).
+ */
+export function signSaleReceipt(
+  claims: Omit<ReceiptClaims, 'units' | 'entries' | 'facts' | 'namesDigest'>,
+  goods: readonly Uint8Array[],
+  by: Signer,
+): string {
+  const entries = goods.length > MAX_ENTRIES ? undefined : goods
+  return signReceipt({ ...claims, units: entries?.length ?? 0, ...(entries && { entries }) }, by)
+}
+
+/** `isOfAgent`: an agent signed it for a sale of a till (`signSaleReceipt`); `iss` is that agent. */
 export type OpenedReceipt =
-  | { ok: true; claims: ReceiptClaims; iss: string }
+  | { ok: true; claims: ReceiptClaims; iss: string; isOfAgent: boolean }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 
 interface ReceiptExpectation {
   keys: KeyRing
+  /** Keys of the agents whose receipts for sales of tills count. Absent: none. */
+  agents?: KeyRing
   /** Required store. Absent if the caller finds the store from the receipt. */
   storeId?: string
   /** Trusted time, seconds since 1970. If absent, expiry is not checked (public receipt page). */
@@ -141,13 +158,15 @@ export function extractReceiptToken(scanned: string): string | undefined {
   return start < 0 ? undefined : text.slice(start)
 }
 
-/** Unverified ids of the possible signing keys: as read, and with Y and Z swapped. */
-export function claimedReceiptKeyIds(scanned: string): string[] {
+/** Unverified key and identity (hex) of the possible receipts in a text: as read, and with Y and Z swapped. */
+export function claimedReceipts(scanned: string): { kid: string; cti: string }[] {
   const token = extractReceiptToken(scanned)
   if (token === undefined || token.length > MAX_LENGTH) return []
   return [token, swapYZ(token)].flatMap((text) => {
     const bytes = base32.decode(text)
-    return (bytes && parseCose(bytes)?.kid) ?? []
+    const cose = bytes && parseCose(bytes)
+    const claims = cose && decodeReceiptClaims(cose.payload)
+    return claims ? [{ kid: cose.kid, cti: Buffer.from(claims.cti).toString('hex') }] : []
   })
 }
 
@@ -177,9 +196,10 @@ function openToken(token: string, expected: ReceiptExpectation): OpenedReceipt {
   const bytes = base32.decode(token)
   const cose = bytes && parseCose(bytes)
   if (!cose) return refuse('malformed', 'not a COSE_Sign1 in Base32')
-  const key = expected.keys.get(cose.kid)
+  const agentKey = expected.agents?.get(cose.kid)
+  const key = agentKey ?? expected.keys.get(cose.kid)
   if (!key) return refuse('unknown_key', `no key ${cose.kid}`)
-  if (key.use !== 'receipt') return refuse('wrong_kind', `key ${key.kid} signs no receipts`)
+  if (key.use !== (agentKey ? 'agent' : 'receipt')) return refuse('wrong_kind', `key ${key.kid} signs no receipts`)
   if (key.state === 'revoked' || key.state === 'retired') return refuse('key_revoked', `key ${key.kid} is ${key.state}`)
   if (!isCoseSignedBy(cose, EXTERNAL_AAD, key.publicKey)) return refuse('bad_signature', `not signed by ${key.kid}`)
   const claims = decodeReceiptClaims(cose.payload)
@@ -191,5 +211,5 @@ function openToken(token: string, expected: ReceiptExpectation): OpenedReceipt {
       return refuse('life_too_long', 'expires later than any receipt may')
     if (expected.now >= claims.exp) return refuse('expired', 'over 24 hours old')
   }
-  return { ok: true, claims, iss: key.iss }
+  return { ok: true, claims, iss: key.iss, isOfAgent: agentKey !== undefined }
 }

@@ -7,6 +7,7 @@ import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase, findPurchaseOfReceipt } from '../../shop/purchases/queries.ts'
+import { openAgentReceipt } from '../../shop/receipts/agent-receipts.ts'
 import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 import { isBeingRevoked } from '../leases/token-revocations.ts'
@@ -90,7 +91,8 @@ export async function readReceipt(
 ): Promise<PresentedReceipt> {
   const { db, services } = call
   const keys = services.authority.keysOf(tenant).ring
-  const genuine = openReceipt(text, { keys })
+  const opened = openReceipt(text, { keys })
+  const genuine = opened.ok ? opened : ((await openAgentReceipt(db, text)) ?? opened)
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }

@@ -14,7 +14,7 @@ import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 import { adoptDevice, setDeviceAgent } from './move-device.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
-import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
+import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 
 /**
  * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to

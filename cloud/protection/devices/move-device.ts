@@ -6,7 +6,7 @@ import { listDevices } from '../store-facts/device-queries.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { beginHomeMove, storeFormerHome } from '../receipt-home/home-move.ts'
-import { policyOf } from '../store-facts/parsed-policy.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 
 /**
  * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another

@@ -11,7 +11,7 @@ import { moveToAgent } from './move-device.ts'
 import { deviceFacts, deviceWorkflow } from '../store-facts/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { TillOfDevice, assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
-import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
+import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */

@@ -13,7 +13,7 @@ import {
 } from './authorizations.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import { policyOf } from '../store-facts/parsed-policy.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { denyNonce, denyRights, hasAgents } from '../rights/deny-list.ts'
 import { settleRight } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'

@@ -19,7 +19,7 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
-import { storeDocumentChanged } from '../store-facts/parsed-policy.ts'
+import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import {
   ensureStoreKey,

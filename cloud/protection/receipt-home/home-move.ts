@@ -10,7 +10,7 @@ import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findAgent } from '../agent-identity/sessions.ts'
-import { storeDocumentChanged, policyOf } from '../store-facts/parsed-policy.ts'
+import { storeDocumentChanged, policyOf } from '../../platform/stores/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /**

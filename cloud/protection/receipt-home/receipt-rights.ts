@@ -4,7 +4,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, hasAgents, receiptOrdinals } from '../rights/deny-list.ts'
-import { policyOf } from '../store-facts/parsed-policy.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { sql } from 'kysely'
 import { prepared } from '../../platform/persistence/prepared.ts'
 

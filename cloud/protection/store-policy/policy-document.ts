@@ -17,7 +17,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
 import { isMoveOpen } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-facts/device-queries.ts'
-import { policyOf } from '../store-facts/parsed-policy.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 
 /**
  * Builds the policy document of a store, at every request, from the rows of the store, its operators, agents and

@@ -9,7 +9,7 @@ import { updatePurchase } from '../../shop/purchases/queries.ts'
 import { sql } from 'kysely'
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { policyOf } from '../../protection/store-facts/parsed-policy.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 
 /**
  * Each checkout may be selected at random for a spot check. The check is then due until staff approve a basket.

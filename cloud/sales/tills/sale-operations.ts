@@ -15,6 +15,7 @@ import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
 import { recordSale, type CustomerOfSale, type SaleResult } from './record-sale.ts'
 import { isReceiptExpired } from '../../shop/purchases/present.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
+import { openAgentReceipt } from '../../shop/receipts/agent-receipts.ts'
 import { findSale } from './queries.ts'
 import { recordReturn, saleKeyOfCode, type ReturnResult } from './return-goods.ts'
 import { revokeTillSales } from './revoke-till.ts'
@@ -212,11 +213,11 @@ export const getReceiptFromCode = operation({
   callers: ['secret', 'agent'],
   summary: 'Finds the receipt of a sale by a code that its till printed.',
   description:
-    'The code is one of `receiptCodes` of the sale. Returns 404 for an unknown code, and 409 `code_of_several_sales` if two sales ' +
-    'of the last 24 hours printed it. Agents call it when a shopper presents the code at a gate or station.',
-  refusals: ['code_of_several_sales', 'receipt_expired'],
+    'The code is one of `receiptCodes` of the sale, or the receipt that an agent signed for it. Returns 404 for an unknown code, and 409 ' +
+    '`code_of_several_sales` if two sales of the last 24 hours printed it. Agents call it when a shopper presents the code at a gate or station.',
+  refusals: ['code_of_several_sales', 'receipt_expired', 'agent_revoked'],
   changes: false,
-  request: z.strictObject({ storeId: Id, code: scanned(128).describe('As scanned.') }),
+  request: z.strictObject({ storeId: Id, code: scanned(1_024).describe('As scanned.') }),
   response: z.strictObject({
     ...Success,
     purchaseId: z.string(),
@@ -226,7 +227,7 @@ export const getReceiptFromCode = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', code: '20261120-3-4711-8F2K' },
   async run(call, { storeId, code }) {
     const store = await ownStore(call, storeId)
-    const sale = await findSale(call.db, await saleKeyOfCode(call, store, code, call.nowMs - RECEIPT_LIFE * 1_000))
+    const sale = await findSale(call.db, await saleKeyOfPrint(call, store, code))
     const purchase = sale?.purchase_id && (await findPurchase(call.db, store.tenant, sale.purchase_id))
     if (!purchase || purchase.receipt_token === null || purchase.receipt_exp === null)
       throw notFound('sale with this code')
@@ -236,6 +237,16 @@ export const getReceiptFromCode = operation({
     return { success: true as const, purchaseId, token, expiresAt: iso(expS * 1_000) }
   },
 })
+
+/** Identity of the sale that printed this text: a code, or the receipt that an agent signed. Throws 404 and 409. */
+async function saleKeyOfPrint(call: Call, store: Row<'store'>, text: string): Promise<string> {
+  const receipt = await openAgentReceipt(call.db, text)
+  if (!receipt) return saleKeyOfCode(call, store, text, call.nowMs - RECEIPT_LIFE * 1_000)
+  if (receipt.ok && receipt.claims.storeId === store.store_id) return Buffer.from(receipt.claims.cti).toString('hex')
+  if (!receipt.ok && receipt.fault === 'key_revoked')
+    throw precondition('agent_revoked', 'the agent that signed this receipt was revoked: staff decide')
+  throw notFound('sale with this receipt')
+}
 
 export const recordReturns = operation({
   name: 'recordReturns',

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { claimedReceiptKeyIds, openReceipt, receiptAddress } from '../../../policy/receipts/receipt-token.ts'
+import {
+  claimedReceipts,
+  openReceipt,
+  receiptAddress,
+  type OpenedReceipt,
+} from '../../../policy/receipts/receipt-token.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { type Tenant, rolesFrom } from '../../platform/foundation/caller.ts'
@@ -10,6 +15,7 @@ import { purchaseOfCaller, purchaseIdOf, wholePurchase, findPurchaseOfReceipt } 
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
+import { openAgentReceipt } from './agent-receipts.ts'
 
 /**
  * What happened to a purchase after its receipt was issued. Refund data that is shown beside the receipt, because the
@@ -176,8 +182,16 @@ export async function readPublicReceipt(
 }
 
 /** Finds the purchase of a receipt by its token or the text of its QR code. */
-export async function purchaseOfReceiptText({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
-  const kids = claimedReceiptKeyIds(token)
+export async function purchaseOfReceiptText(call: Pick<Call, 'db' | 'services'>, token: string) {
+  const opened = (await openCloudReceipt(call, token)) ?? (await openAgentReceipt(call.db, token))
+  return opened?.ok ? findPurchaseOfReceipt(call.db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
+}
+
+async function openCloudReceipt(
+  { db, services }: Pick<Call, 'db' | 'services'>,
+  token: string,
+): Promise<OpenedReceipt | undefined> {
+  const kids = claimedReceipts(token).map(({ kid }) => kid)
   if (kids.length === 0) return undefined
   const key = await db
     .selectFrom('signing_key')
@@ -188,8 +202,7 @@ export async function purchaseOfReceiptText({ db, services }: Pick<Call, 'db' | 
     .executeTakeFirst()
   if (!key) return undefined
   const { reading } = await services.authority.readyWithin(db, key.iss as Tenant)
-  const opened = openReceipt(token, { keys: reading })
-  return opened.ok ? findPurchaseOfReceipt(db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
+  return openReceipt(token, { keys: reading })
 }
 
 export const getReceiptFromToken = operation({

@@ -3,7 +3,7 @@ import { decide, type DecisionFacts, type ItemFacts } from '../../../policy/deci
 import { newId } from '../../../policy/ids.ts'
 import { riskClassOf } from '../../../policy/store-policy.ts'
 import { deviceFacts } from '../../../cloud/protection/store-facts/device-queries.ts'
-import { policyOf } from '../../../cloud/protection/store-facts/parsed-policy.ts'
+import { policyOf } from '../../../cloud/platform/stores/parsed-policy.ts'
 import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import { auditRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { FACTS, GRANT } from './statements.ts'

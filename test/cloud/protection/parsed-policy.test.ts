@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cachedPolicyCharacters, policyOf } from '../../../cloud/protection/store-facts/parsed-policy.ts'
+import { cachedPolicyCharacters, policyOf } from '../../../cloud/platform/stores/parsed-policy.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 
 const textOf = (value: number, brands = 0) =>

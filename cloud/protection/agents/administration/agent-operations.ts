@@ -6,7 +6,7 @@ import { Id, iso, Limit, definedFields, Success } from '../../../platform/operat
 import { operation, type Call } from '../../../platform/operations/operation.ts'
 import { cursorField } from '../../../platform/operations/paging.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
-import { policyOf } from '../../store-facts/parsed-policy.ts'
+import { policyOf } from '../../../platform/stores/parsed-policy.ts'
 import {
   ownStoreOf,
   ALL_STORES,

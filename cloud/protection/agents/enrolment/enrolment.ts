@@ -14,7 +14,7 @@ import type { Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
 import { inheritHome, inheritTills } from '../../devices/move-device.ts'
 import { waitForSuccessor } from '../../receipt-home/home-move.ts'
-import { policyOf } from '../../store-facts/parsed-policy.ts'
+import { policyOf } from '../../../platform/stores/parsed-policy.ts'
 import { endAgent } from './end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 

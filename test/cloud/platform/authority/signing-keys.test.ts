@@ -7,7 +7,7 @@ import { claimedKeyId, openDocument, signDocument } from '../../../../policy/doc
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type Signer } from '../../../../policy/documents/keys.ts'
 import type { KeySetClaims, PolicyClaims } from '../../../../policy/documents/store-documents.ts'
-import { claimedReceiptKeyIds } from '../../../../policy/receipts/receipt-token.ts'
+import { claimedReceipts } from '../../../../policy/receipts/receipt-token.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
@@ -194,9 +194,9 @@ onEveryDatabase('signing keys', (kind) => {
     expect(await verifyReceipt()).toMatchObject({ deactivationAuthorized: true })
     platform.sleep(DAY + 2 * 60_000)
     await advanceKeys()
-    expect((await states('receipt'))[claimedReceiptKeyIds(old)[0] ?? '']).toBe('retired')
+    expect((await states('receipt'))[claimedReceipts(old)[0]?.kid ?? '']).toBe('retired')
     expect((await fetchReceipt()).status).toBe(200)
-    await rotate({ use: 'receipt', revoke: claimedReceiptKeyIds(old)[0] })
+    await rotate({ use: 'receipt', revoke: claimedReceipts(old)[0]?.kid })
     expect((await fetchReceipt()).status).toBe(404)
     expect(
       (await shop.call('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator }))

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Evidence, TillEvidence } from '../../../../policy/journal.ts'
+import { RECEIPT_LIFE, signSaleReceipt } from '../../../../policy/receipts/receipt-token.ts'
 import { saleKeyOf } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
@@ -85,6 +86,37 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await exceptions('sale_conflict')).toHaveLength(1)
   })
 
+  it('has the rights of its purchase by the receipt that the agent signed', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    const receiptOf = (by: TestAgent) => {
+      const cti = Buffer.from(saleKeyOf(shop.storeId, sale), 'hex')
+      const exp = Math.floor(shop.cloud.platform.clock.wall() / 1_000) + RECEIPT_LIFE
+      return signSaleReceipt({ storeId: shop.storeId, exp, cti, riskClass: 0, policyVersion: 1 }, [], by.signer)
+    }
+    const code = receiptOf(till)
+    const find = (text: string) => shop.call('getReceiptFromCode', { storeId: shop.storeId, code: text })
+    expect((await find(code)).status).toBe(404)
+    await report(till, sold(sale))
+    const { token } = (await find(code)).body
+    const page = await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${code}`)
+    expect(page.body.receiptUrl).toContain(token)
+    const verdictOf = async (receiptToken: string) =>
+      (
+        await shop.ok('verifyProtectedItem', {
+          deviceId: shop.devices.exit_gate,
+          protectionAction: 'authorize_exit',
+          epc,
+          receiptToken,
+        })
+      ).reason
+    for (const text of [code, token]) expect(await verdictOf(text)).toBeUndefined()
+    for (const by of [other, stranger]) {
+      expect((await find(receiptOf(by))).status).toBe(404)
+      expect(await verdictOf(receiptOf(by))).toBe('token_invalid')
+    }
+  })
+
   it('of another store has no effect', async () => {
     const epc = await item()
     const sale = saleOf(epc)
@@ -123,7 +155,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       source: 'receipt',
       rightClass: 'release',
       ordinals: [0],
-      deviceId: shop.devices.pos_deactivator,
+      deviceId: shop.devices.exit_gate,
     }
     const rows = [
       till.row({ evidence: claim }),

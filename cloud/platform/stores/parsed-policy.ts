@@ -1,7 +1,7 @@
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import type { Row } from '../../platform/persistence/schema.ts'
-import type { Call } from '../../platform/operations/operation.ts'
-import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
+import type { Row } from '../persistence/schema.ts'
+import type { Call } from '../operations/operation.ts'
+import { raiseDocumentVersion } from './queries.ts'
 
 /** Raises the version of the store's signed policy, and announces it after the commit. */
 export async function storeDocumentChanged(call: Call, storeId: string): Promise<void> {
