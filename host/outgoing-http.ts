@@ -85,6 +85,9 @@ function guardedLookup(resolve: ResolveName, rules: TargetRules, signal: AbortSi
   }
 }
 
+/** Maximum number of interim answers (status 1xx) before the answer. */
+const INTERIM_LIMIT = 16
+
 function exchange(
   url: URL,
   request: OutgoingRequest,
@@ -112,6 +115,10 @@ function exchange(
       }),
     )
     sending.on('error', reject)
+    let interim = 0
+    sending.on('information', () => {
+      if (++interim > INTERIM_LIMIT) sending.destroy(new OutgoingFault('not_http', 'it announces answers without end'))
+    })
     sending.on('upgrade', (_response, socket) => {
       socket.destroy()
       reject(new OutgoingFault('not_http', 'it answered with another protocol'))

@@ -6,9 +6,12 @@ import type { Socket } from 'node:net'
  * Bytes that the parser gets at once; Node.js would give it a whole buffer of 64 KB. Every request of a slice costs, also
  * those after the cut. So slices are short, but those inside a body of known length.
  */
-const SLICE = { bytes: 256, bodyBytes: 4_096 }
+const SLICE = { bytes: 256, bodyBytes: 16_384 }
 /** Chunks of a body that are free, and the mean size that all further chunks must have, bytes. */
 const CHUNKS = { free: 256, meanBytes: 64 }
+
+/** Bytes of a body that may arrive after its answer: of known length, and in chunks. Their parser gets whole buffers. */
+const UNREAD = { bytes: 16 * 1024 * 1024, chunkedBytes: 65_536, slice: 65_536 }
 
 interface Message {
   readonly request: IncomingMessage
@@ -41,15 +44,25 @@ export function isRefused(request: object): boolean {
  *
  *   - A second message in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
  *   - A body of tiny chunks.
+ *   - A long body whose request is already answered.
  */
 export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
   /** Connections that have sent a request in this turn. */
   const heard = new WeakSet<Socket>()
   /** Rest of the body that a connection announced, bytes. */
   const bodies = new WeakMap<Socket, number>()
-  server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => sliceBuffers(socket, bodies))
-  onMessage(server, ({ request }) => {
+  /** Bytes that connections may still send of a body whose request is answered. */
+  const unread = new WeakMap<Socket, number>()
+  server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => sliceBuffers(socket, bodies, unread))
+  onMessage(server, ({ request, response }) => {
     const { socket } = request
+    unread.delete(socket)
+    response.once('finish', () => {
+      if (request.complete) return
+      const rest = bodies.get(socket) ?? 0
+      if (rest > UNREAD.bytes) socket.destroySoon()
+      else unread.set(socket, rest === 0 ? UNREAD.chunkedBytes : Infinity)
+    })
     if (socket.destroyed) return void refused.add(request)
     if (heard.has(socket)) {
       refused.add(request)
@@ -65,16 +78,22 @@ export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Soc
 }
 
 /** Gives the parser a buffer in slices, and nothing of it after the connection was cut. */
-function sliceBuffers(socket: Socket, bodies: WeakMap<Socket, number>): void {
+function sliceBuffers(socket: Socket, bodies: WeakMap<Socket, number>, unread: WeakMap<Socket, number>): void {
   const [parse] = socket.listeners('data')
   if (!parse) return
   socket.removeListener('data', parse as () => void)
   socket.on('data', (buffer: Buffer) => {
+    const room = unread.get(socket)
+    if (room !== undefined) {
+      if (room <= 0) return socket.destroySoon()
+      unread.set(socket, room - buffer.length)
+    }
+    const bodyBytes = room === undefined ? SLICE.bodyBytes : UNREAD.slice
     for (let start = 0; start < buffer.length && !socket.destroyed;) {
       // The server waits for a slow reader of its answers.
       if (start > 0 && socket.isPaused()) return socket.unshift(buffer.subarray(start))
       const body = bodies.get(socket) ?? 0
-      const end = start + Math.max(SLICE.bytes, Math.min(SLICE.bodyBytes, body))
+      const end = start + Math.max(SLICE.bytes, Math.min(bodyBytes, body))
       bodies.set(socket, Math.max(0, body - (end - start)))
       parse.call(socket, buffer.subarray(start, end))
       start = end

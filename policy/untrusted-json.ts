@@ -60,14 +60,23 @@ const [QUOTE, COMMA, BRACKET, BACKSLASH, BRACE] = Array.from('",[\\{', (sign) =>
 function hasTooManyValues(text: string, maxValues: number): boolean {
   if (text.length <= maxValues) return false
   let values = 0
-  let isQuoted = false
   for (let at = 0; at < text.length; at++) {
     const sign = text.charCodeAt(at)
-    if (isQuoted && sign === BACKSLASH) at++
-    else if (sign === QUOTE) isQuoted = !isQuoted
-    else if (!isQuoted && (sign === COMMA || sign === BRACKET || sign === BRACE) && ++values > maxValues) return true
+    if (sign === QUOTE) at = endOfText(text, at)
+    else if ((sign === COMMA || sign === BRACKET || sign === BRACE) && ++values > maxValues) return true
   }
   return false
+}
+
+/** Position of the quotation mark that ends the text which begins at `from`, or the length of the JSON. */
+function endOfText(text: string, from: number): number {
+  for (let at = from + 1; ; at++) {
+    at = text.indexOf('"', at)
+    if (at < 0) return text.length
+    let backslashes = 0
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return at
+  }
 }
 
 function checkBounds(root: unknown, checkText: ((text: string, field: string) => void) | undefined): void {

@@ -256,3 +256,50 @@ it('reduces the limits for a process that may open few files', () => {
     broker: { agents: 256, unauthenticated: 32, unauthenticatedPerNetwork: 16 },
   })
 })
+
+/** Sends the head of a request and then parts of a body until the server ends the connection. */
+async function sendBody(head: string, part: Buffer): Promise<{ sent: number; answer: string }> {
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
+  sockets.push(socket)
+  let sent = 0
+  let answer = ''
+  let isOver = false
+  socket.on('data', (bytes) => void (answer += bytes.toString('latin1')))
+  socket.on('error', () => undefined).on('close', () => (isOver = true))
+  socket.write(head)
+  await waitFor(() => expect(answer).not.toBe(''))
+  const send = (error?: Error | null) => {
+    if (error || isOver) return
+    sent += part.length
+    socket.write(part, send)
+  }
+  send()
+  await waitFor(() => expect(isOver).toBe(true))
+  return { sent, answer }
+}
+
+it('cuts the rest of a long body whose request is answered', async () => {
+  await open(connectionLimits().http)
+  const part = Buffer.alloc(65_536, 'x')
+  const long = await sendBody('POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000000\r\n\r\n', part)
+  expect(long.answer).toMatch(/^HTTP\/1.1 404/)
+  expect(long.sent).toBeLessThan(16 * 1024 * 1024)
+  const chunk = Buffer.concat([Buffer.from('10000\r\n'), part, Buffer.from('\r\n')])
+  const chunked = await sendBody('POST /none HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n', chunk)
+  expect(chunked.sent).toBeLessThan(16 * 1024 * 1024)
+})
+
+it('serves further requests of a connection after a refused body of 8 MB', async () => {
+  await open(connectionLimits().http)
+  const body = Buffer.alloc(8 * 1024 * 1024, 'x')
+  const next = 'POST /count HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc'
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
+  sockets.push(socket)
+  let answers = ''
+  socket.on('data', (bytes) => void (answers += bytes.toString('latin1'))).on('error', () => undefined)
+  socket.write(`POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`)
+  await waitFor(() => expect(answers).toContain('404'))
+  socket.write(body)
+  socket.write(next)
+  await waitFor(() => expect(answers).toContain('\r\n\r\n1 3'))
+})

@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Clock } from '../../../policy/platform.ts'
 import { StorageFailure } from './database.ts'
-import { afterFreeTurns, FairQueue } from './direct-executor.ts'
+import { afterFreeTurns, FairQueue } from './fair-turns.ts'
 
 /** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
@@ -92,8 +92,7 @@ export class GroupCommit {
           this.#noteFailure(error)
           this.#queue.take()?.reject(this.#failure ?? error)
         }
-        if (this.#queue.size > 0)
-          await new Promise<void>((resolve) => afterFreeTurns(this.#clock.elapsed() - startMs, resolve))
+        if (this.#queue.size > 0) await new Promise<void>((resolve) => afterFreeTurns(this.#clock, startMs, resolve))
       }
     } finally {
       this.#running = undefined

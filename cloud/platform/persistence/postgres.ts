@@ -25,7 +25,8 @@ import {
   stateReporter,
   type OnStorageState,
 } from './database.ts'
-import { fairSlots, kyselyOver, type Engine } from './direct-executor.ts'
+import { kyselyOver, type Engine } from './direct-executor.ts'
+import { fairSlots } from './fair-turns.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberDatabase } from './positions.ts'
 import {
@@ -240,11 +241,14 @@ const ATTEMPTS = 100
 
 /**
  * Retries transactions that failed because of a conflict. The queue runs them one at a time, so that they do not
- * conflict with each other again. Throws `DatabaseBusy` if the queue is full.
+ * conflict with each other again, and holders take turns. Throws `DatabaseBusy` if the queue is full.
  */
-export function retryQueue(isRetryable: (error: unknown) => boolean): <T>(attempt: () => Promise<T>) => Promise<T> {
+export function retryQueue(
+  isRetryable: (error: unknown) => boolean,
+  clock: Pick<Clock, 'elapsed'>,
+): <T>(holder: string, attempt: () => Promise<T>) => Promise<T> {
+  const inTurn = fairSlots({ size: 1, share: 1, clock })
   let waiting = 0
-  let last: Promise<unknown> = Promise.resolve()
 
   async function run<T>(attempt: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
@@ -256,12 +260,10 @@ export function retryQueue(isRetryable: (error: unknown) => boolean): <T>(attemp
     }
   }
 
-  return <T>(attempt: () => Promise<T>): Promise<T> => {
+  return <T>(holder: string, attempt: () => Promise<T>): Promise<T> => {
     if (waiting >= RETRY_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait to run again'))
     waiting++
-    const result = last.then(() => run(attempt)).finally(() => waiting--)
-    last = result.catch(() => undefined)
-    return result
+    return inTurn(holder, () => run(attempt)).finally(() => waiting--)
   }
 }
 
@@ -294,6 +296,9 @@ function beginOf({ together, alone = GATES }: WriteScope, pooling: Pooling): str
  * connections.
  */
 const LOSS_ATTEMPTS = 3
+
+/** Transactions and reads of one account at the same time, while others are active. */
+const SHARES = { writes: 4, reads: 2 }
 
 /** Maximum wait for a connection to the replica, ms. The primary answers afterwards. */
 const REPLICA_CONNECT_MS = 2_000
@@ -349,8 +354,8 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       await closePools()
       throw isRefusedByPooler(error) ? new Error(POOLER_REFUSES, { cause: error }) : error
     })
-  const retry = retryQueue(mayRunAgain)
-  async function writeIn<T>(begin: string, work: (tx: Db) => Promise<T>): Promise<T> {
+  const retry = retryQueue(mayRunAgain, clock)
+  async function writeIn<T>(begin: string, work: (tx: Db) => Promise<T>, holder = ''): Promise<T> {
     const endsMs = clock.elapsed() + limits.writeMs
     const checkTime = () => {
       if (clock.elapsed() >= endsMs) throw new DatabaseUnavailable(false)
@@ -361,12 +366,12 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return await attempt()
     } catch (error) {
       if (!mayRunAgain(error)) throw error
-      return retry(attempt)
+      return retry(holder, attempt)
     }
   }
-  const inTurn = fairSlots(POOL_SIZES.writes)
+  const inTurn = fairSlots({ size: POOL_SIZES.writes, share: SHARES.writes, clock })
   const write: Database['write'] = (work, scope = {}) =>
-    inTurn(scope.holder ?? '', () => writeIn(beginOf(scope, pooling), work))
+    inTurn(scope.holder ?? '', () => writeIn(beginOf(scope, pooling), work, scope.holder))
   const writeAlone: Database['writeAlone'] = (job, work) =>
     writeIn(readCommitted, async (db) => {
       await sql`select pg_advisory_xact_lock(${sql.lit(JOB_LOCKS)}, ${sql.lit(EXCLUSIVE_JOBS[job])})`.execute(db)
@@ -382,7 +387,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     dialect: 'postgres',
     migrated,
     reads,
-    readInTurn: fairSlots(POOL_SIZES.reads),
+    readInTurn: fairSlots({ size: POOL_SIZES.reads, share: SHARES.reads, clock, rests: true }),
     write,
     writeAlone,
     ...(replica && { replica }),

@@ -21,7 +21,8 @@ import {
   stateReporter,
   type OnStorageState,
 } from './database.ts'
-import { kyselyOver, type Engine, fairTurns } from './direct-executor.ts'
+import { kyselyOver, type Engine } from './direct-executor.ts'
+import { fairTurns } from './fair-turns.ts'
 import { GroupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'

@@ -8,6 +8,7 @@ import { Product } from '../../shop/catalogue/schema.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { eurosOf, Id, iso, definedFields, Success, lines, scanned, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
+import { endsSoon } from '../../platform/operations/short-transaction.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -53,13 +54,23 @@ export const registerProtectedItems = operation({
     items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }],
   },
   emits: ['securityTag.deactivated'],
-  async run(call, { storeId, items }) {
-    const store = await ownStore(call, storeId)
-    const recallsOf = recallReader(call.db, store.tenant)
-    const { done: registered, errors } = await runRows(items, (item) => registerItem(call, store, item, recallsOf))
-    call.changed(storeId)
-    if (registered > 0) notifyGates(call, storeId)
-    return { success: true as const, registered, errors }
+  async steps(work, { storeId, items }) {
+    const answer = { success: true as const, registered: 0, errors: [] as z.infer<typeof RowError>[] }
+    for (let first = 0; first < items.length;) {
+      const { done, errors, next } = await work.step(async (call) => {
+        const isOver = endsSoon(call.services.platform.clock)
+        const store = await ownStore(call, storeId)
+        const recallsOf = recallReader(call.db, store.tenant)
+        const part = await runRows(items, (item) => registerItem(call, store, item, recallsOf), first, isOver)
+        call.changed(storeId)
+        if (part.done > 0) notifyGates(call, storeId)
+        return part
+      })
+      answer.registered += done
+      answer.errors.push(...errors)
+      first = next
+    }
+    return answer
   },
 })
 

@@ -36,13 +36,19 @@ import { standaloneUnitOf } from './standalone-unit.ts'
 /** A row of a list that was refused. */
 export const RowError = z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })
 
-/** Runs each row alone: a refused row does not stop the others. `done`: number of rows without an error. */
+/**
+ * Runs each row from number `first` alone: a refused row does not stop the others. `done`: number of rows without an
+ * error; `next`: the first row that is left, because `isOver` (short-transaction.ts).
+ */
 export async function runRows<T>(
   rows: readonly T[],
   run: (row: T) => Promise<void>,
-): Promise<{ done: number; errors: z.infer<typeof RowError>[] }> {
+  first = 0,
+  isOver = () => false,
+): Promise<{ done: number; errors: z.infer<typeof RowError>[]; next: number }> {
   const errors: z.infer<typeof RowError>[] = []
-  for (const [index, row] of rows.entries()) {
+  let index = first
+  for (const row of rows.slice(first)) {
     try {
       await run(row)
     } catch (error) {
@@ -51,8 +57,10 @@ export async function runRows<T>(
       const code = error.extras.reason ?? detail?.code ?? error.code
       errors.push({ index, field: detail?.path ?? '', code, message: error.message })
     }
+    index++
+    if (isOver()) break
   }
-  return { done: rows.length - errors.length, errors }
+  return { done: index - first - errors.length, errors, next: index }
 }
 
 /** Moves an item in transit to this store. Gates of the previous store delete the identifiers of the item. */

@@ -11,7 +11,8 @@ import type { ReportProgress } from '../../platform/operations/perform-steps.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
-import { readJsonBody } from './body.ts'
+import { fairTurns } from '../../platform/persistence/fair-turns.ts'
+import { readJsonBody, type InTurn } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { clientAddress, JSON_HEADERS } from './client-address.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
@@ -213,6 +214,7 @@ class OperationHandler {
   readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
   readonly #limits: OperationLimits
   readonly #takeRoom = bodyRoom()
+  readonly #largeBodies: ReturnType<typeof fairTurns>
 
   constructor(
     operations: ReadonlyMap<string, Operation>,
@@ -226,6 +228,7 @@ class OperationHandler {
     this.#services = services
     this.#readers = readers
     this.#limits = limits
+    this.#largeBodies = fairTurns(services.platform.clock)
   }
 
   async answer(c: Context, name: string): Promise<Response> {
@@ -270,7 +273,10 @@ class OperationHandler {
     return {
       operation,
       caller: pickCaller(caller, operation, address),
-      input: form === 'get' ? c.req.query() : await readBody(c, operation),
+      input:
+        form === 'get'
+          ? c.req.query()
+          : await readBody(c, operation, (work) => this.#largeBodies(caller?.accountId ?? address, work)),
       isLegacyForm,
       idempotencyKey: operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined,
       requestId,
@@ -359,12 +365,16 @@ function bodySize(c: Context, { multipart, bodyLimit }: Operation): number {
   return Math.min(limit, Number(announced))
 }
 
-function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promise<Record<string, unknown>> {
+function readBody(
+  c: Context,
+  { multipart, bodyLimit, name }: Operation,
+  inTurn: InTurn,
+): Promise<Record<string, unknown>> {
   if (multipart && isMultipart(c)) return readMultipart(c, multipart)
   if (multipart && !multipart.alsoJson)
     throw new Failure(
       'unsupported-media-type',
       `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`,
     )
-  return readJsonBody(c, bodyLimit)
+  return readJsonBody(c, bodyLimit, inTurn)
 }

@@ -3,13 +3,18 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import { parseJsonBody } from '../../platform/operations/validation.ts'
 import { GrowingBytes } from '../../../policy/growing-bytes.ts'
 
+/** Runs the work of one large body in a turn of the event loop (`fairTurns`). */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
+
 /** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
-export async function readJsonBody(c: Context, limit: number): Promise<Record<string, unknown>> {
+export async function readJsonBody(c: Context, limit: number, inTurn?: InTurn): Promise<Record<string, unknown>> {
   const type = c.req.header('content-type')
   if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
     throw new Failure('unsupported-media-type', `send the body as application/json, not ${type.slice(0, 80)}`)
   }
-  return parseJsonBody(decode(await readBytes(c, limit)))
+  const bytes = await readBytes(c, limit)
+  const parse = () => parseJsonBody(decode(bytes))
+  return inTurn && bytes.length > WHOLE_LIMIT ? inTurn(async () => parse()) : parse()
 }
 
 function tooLarge(limit: number): Failure {
@@ -26,7 +31,7 @@ export async function readBytes(c: Context, limit: number): Promise<Uint8Array> 
   }
 }
 
-/** Larger bodies are collected chunk by chunk, so that tiny chunks cost no memory. */
+/** Larger bodies are collected chunk by chunk, so that tiny chunks cost no memory, and each is parsed in its turn. */
 const WHOLE_LIMIT = 65_536
 
 async function collect(c: Context, limit: number): Promise<Uint8Array> {

@@ -209,6 +209,19 @@ describe('requests over real sockets', () => {
     expect(await chunks(100_000)).toMatchObject({ isCut: true, body: { length: 65_537 } })
   })
 
+  it('take a few interim answers, and end an endless row of them', async () => {
+    const interim = (count: number) => {
+      receiver.answer = (response) => {
+        response.on('error', () => undefined)
+        response.socket?.write('HTTP/1.1 102 X\r\n\r\n'.repeat(count))
+        if (count < 20) response.end('taken')
+      }
+      return send(receiver.url)
+    }
+    expect(await interim(3)).toMatchObject({ status: 200 })
+    expect(await faultOf(interim(100))).toBe('not_http')
+  })
+
   it('report the kind of fault', async () => {
     const nobody = await startReceiver()
     await nobody.close()

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { sql, type InsertResult } from 'kysely'
 import { expect, it, describe } from 'vitest'
 import { changedRows, type Db } from '../../../../cloud/platform/persistence/database.ts'
-import { fairTurns } from '../../../../cloud/platform/persistence/direct-executor.ts'
+import { fairTurns } from '../../../../cloud/platform/persistence/fair-turns.ts'
 import { GroupCommit } from '../../../../cloud/platform/persistence/group-commit.ts'
 import { ensureAccount } from '../../../../cloud/sales/registrations/registrations.ts'
 import { commitPosition } from '../../../../cloud/platform/persistence/positions.ts'
@@ -346,6 +346,26 @@ describe('SQLite', () => {
       expect(await turnsBetween(start, 0)).toBeLessThan(3)
     }
     db.close()
+  })
+
+  it('waits after a long task no longer than it took, although other work fills the turns', async () => {
+    let nowMs = 0
+    const inTurn = fairTurns({ elapsed: () => nowMs })
+    let isOver = false
+    const others = () => {
+      nowMs += 50
+      if (!isOver) setImmediate(others)
+    }
+    const started: number[] = []
+    const task = async () => {
+      started.push(nowMs)
+      nowMs += 200
+    }
+    setImmediate(others)
+    await Promise.all([inTurn('a', task), inTurn('b', task)])
+    isOver = true
+    const [first = 0, second = 0] = started
+    expect(second - first).toBeLessThanOrEqual(2 * 300)
   })
 
   it('refuses further transactions of an account that has 4,000 waiting, not those of others', async () => {

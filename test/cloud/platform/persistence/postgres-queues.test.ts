@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { asFailure } from '../../../../cloud/service/http/as-failure.ts'
 import { DatabaseBusy, type Database } from '../../../../cloud/platform/persistence/database.ts'
+import { fairSlots } from '../../../../cloud/platform/persistence/fair-turns.ts'
 import { POOL_SIZES, WAITING_LIMIT } from '../../../../cloud/platform/persistence/postgres-pool.ts'
 import { RETRY_LIMIT, retryQueue } from '../../../../cloud/platform/persistence/postgres.ts'
 import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -19,34 +20,74 @@ const isConflict = (error: unknown) => (error as Error).message === 'conflict'
 
 describe('the retry queue of transactions', () => {
   it('rejects further transactions with 503 and Retry-After until there is room', async () => {
-    const retry = retryQueue(isConflict)
+    const retry = retryQueue(isConflict, { elapsed: () => 0 })
     const { opened, open } = gate()
     const order: number[] = []
     const running = Array.from({ length: RETRY_LIMIT }, (_, i) =>
-      retry(async () => {
+      retry('a', async () => {
         await opened
         order.push(i)
       }),
     )
-    const busy: unknown = await retry(() => Promise.resolve()).catch((error: unknown) => error)
+    const busy: unknown = await retry('a', () => Promise.resolve()).catch((error: unknown) => error)
     expect(busy).toBeInstanceOf(DatabaseBusy)
     expect(asFailure(busy)).toMatchObject({ code: 'unavailable', extras: { retryAfter: 1 } })
     open()
     await Promise.all(running)
     expect(order).toEqual(Array.from({ length: RETRY_LIMIT }, (_, i) => i))
-    await expect(retry(() => Promise.resolve('stored'))).resolves.toBe('stored')
+    await expect(retry('a', () => Promise.resolve('stored'))).resolves.toBe('stored')
   })
 
   it('repeats a transaction while it conflicts, at most 100 times', async () => {
-    const retry = retryQueue(isConflict)
+    const retry = retryQueue(isConflict, { elapsed: () => 0 })
     let tries = 0
     const conflict = () => Promise.reject(new Error('conflict'))
-    await expect(retry(() => (++tries < 3 ? conflict() : Promise.resolve(tries)))).resolves.toBe(3)
+    await expect(retry('a', () => (++tries < 3 ? conflict() : Promise.resolve(tries)))).resolves.toBe(3)
     tries = 0
-    await expect(retry(() => (tries++, conflict()))).rejects.toThrow('conflict')
+    await expect(retry('a', () => (tries++, conflict()))).rejects.toThrow('conflict')
     expect(tries).toBe(100)
-    await expect(retry(() => Promise.reject(new Error('another error')))).rejects.toThrow('another error')
-    await expect(retry(() => Promise.resolve('stored'))).resolves.toBe('stored')
+    await expect(retry('a', () => Promise.reject(new Error('another error')))).rejects.toThrow('another error')
+    await expect(retry('a', () => Promise.resolve('stored'))).resolves.toBe('stored')
+  })
+
+  it('takes turns between holders', async () => {
+    const retry = retryQueue(isConflict, { elapsed: () => 0 })
+    const order: string[] = []
+    const flood = Array.from({ length: 3 }, (_, n) => retry('a', async () => void order.push(`a${n}`)))
+    await Promise.all([...flood, retry('b', async () => void order.push('b'))])
+    expect(order).toEqual(['a0', 'a1', 'b', 'a2'])
+  })
+})
+
+describe('slots for tasks', () => {
+  it('leave one holder a share while others are active, and all of them when it is alone', async () => {
+    let nowMs = 0
+    const inTurn = fairSlots({ size: 4, share: 2, clock: { elapsed: () => nowMs } })
+    const atWork = new Map<string, number>()
+    const gates: { open(): void }[] = []
+    const start = (holder: string) =>
+      inTurn(holder, async () => {
+        atWork.set(holder, (atWork.get(holder) ?? 0) + 1)
+        const { opened, open } = gate()
+        gates.push({ open })
+        await opened
+        atWork.set(holder, (atWork.get(holder) ?? 0) - 1)
+      })
+    const openAll = async () => {
+      for (const { open } of gates.splice(0)) open()
+      await letPromisesSettle()
+    }
+    const tasks = Array.from({ length: 12 }, () => start('a'))
+    await letPromisesSettle()
+    expect(atWork.get('a')).toBe(4)
+    tasks.push(start('b'))
+    await openAll()
+    expect([atWork.get('a'), atWork.get('b')]).toEqual([2, 1])
+    nowMs += 2_000
+    await openAll()
+    expect([atWork.get('a'), atWork.get('b')]).toEqual([4, 0])
+    while (gates.length > 0) await openAll()
+    await Promise.all(tasks)
   })
 })
 
