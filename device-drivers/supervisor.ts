@@ -6,6 +6,7 @@ import type { CommandResult, DeviceCommand, DeviceEvent, ProtectionDevice } from
 import { openDevice } from './registry.ts'
 import type { DeviceEntry } from './registry.ts'
 import { DeviceConnection, type DeviceStatus } from './device-connection.ts'
+import { fairLinks } from './transports/fair-links.ts'
 import { openLink } from './transports/link-settings.ts'
 import { sharedLinks } from './transports/shared-links.ts'
 import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
@@ -44,7 +45,7 @@ const STOP_WITHIN_MS = 3_000
 /** Starts to connect all devices, and returns at once. The agent also works while devices are absent. */
 export function supervise(options: SupervisorOptions): Supervisor {
   const { platform } = options
-  const links = sharedLinks(options.openLink ?? openLink, platform)
+  const links = sharedLinks(fairLinks(options.openLink ?? openLink, platform.clock), platform)
   const connections = new Map<string, DeviceConnection>()
   let stopped: Promise<void> | null = null
 

@@ -65,7 +65,8 @@ export function uploadProcesses({ platform, log, script = SCRIPT, withinMs = WIT
   const idle = new Map<Reader, Cancel>()
 
   function start(): Reader {
-    const env = Object.fromEntries(ENVIRONMENT.flatMap((name) => [[name, process.env[name]]]))
+    // libvips would start a thread for each core.
+    const env = { ...Object.fromEntries(ENVIRONMENT.map((name) => [name, process.env[name]])), VIPS_CONCURRENCY: '1' }
     const child = fork(script, [], {
       env,
       execArgv: [`--max-old-space-size=${HEAP_MB}`, `--max-semi-space-size=${YOUNG_MB}`],

@@ -116,6 +116,7 @@ describe('a barrier', () => {
     const bench = gateBench({ gate: barrier })
     await bench.untilReady()
     bench.port.unplug()
+    await bench.world.advance(0)
     expect(await bench.world.settle(bench.execute(RELEASE))).toMatchObject({ outcome: 'failed', commanded: false })
     bench.port.plug()
     await bench.untilReady()

@@ -1,7 +1,8 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Clock } from '../../../policy/platform.ts'
 import { StorageFailure } from './database.ts'
-import { afterFreeTurns, FairQueue } from './fair-turns.ts'
+import { afterFreeTurns } from '../../../policy/free-turns.ts'
+import { FairQueue } from './fair-turns.ts'
 
 /** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64

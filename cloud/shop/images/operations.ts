@@ -15,7 +15,7 @@ import { IMAGE_BYTES_LIMIT, ENCODE_IMAGE, type EncodedImage } from './reencode.t
 
 const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
-/** Each image that is encoded uses one core and up to 160 MB. */
+/** Each image that is encoded uses one core and up to 250 MB. */
 const withSlot = sharedSlots(
   { atWork: 2, atWorkOfOne: 1, waiting: 30, waitingOfOne: 10 },
   { text: 'the server is processing too many images; try again in 2 s', retryAfter: 2 },

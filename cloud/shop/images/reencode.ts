@@ -14,6 +14,8 @@ export interface EncodedImage {
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
 /** Maximum number of pixels. The number is checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
+/** The same of pictures that are decoded as a whole: interlaced, progressive or with 16 bits a colour. */
+const WHOLE_PIXEL_LIMIT = 16_000_000
 /** Maximum side length of an upload, pixels. A single row or column of millions of pixels takes seconds to scale. */
 const SENT_SIDE_LIMIT = 16_384
 /** Side length to which larger images are scaled, pixels. */
@@ -21,7 +23,7 @@ const SIDE_LIMIT = 2_048
 
 /** Part of `sharp` that is used here. `sharp` is an optional dependency, so the build must work without its types. */
 interface Sharp {
-  metadata(): Promise<{ format?: string; width?: number; height?: number }>
+  metadata(): Promise<{ format?: string; width?: number; height?: number; isProgressive?: boolean; depth?: string }>
   rotate(): Sharp
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: boolean }): Sharp
   toFormat(format: 'jpeg' | 'png' | 'webp', options: object): Sharp
@@ -69,11 +71,17 @@ export async function reencode(bytes: Uint8Array, field: string): Promise<Encode
   const sharp = await loadSharp()
   const read = () => sharp(bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })
   try {
-    const { format, width = 0, height = 0 } = await read().metadata()
+    const { format, width = 0, height = 0, isProgressive, depth } = await read().metadata()
     // sharp detects the format itself.
     if (format !== found.format) throw invalid(field, 'must be a JPEG, PNG or WebP image', 'not_an_image')
     if (Math.max(width, height) > SENT_SIDE_LIMIT)
       throw invalid(field, `a side of an image has at most ${SENT_SIDE_LIMIT} pixels`, 'too_many_pixels')
+    if ((isProgressive || depth !== 'uchar') && width * height > WHOLE_PIXEL_LIMIT)
+      throw invalid(
+        field,
+        `an interlaced or progressive image, or one with 16 bits a colour, has at most ${WHOLE_PIXEL_LIMIT / 1_000_000} megapixels: save it without`,
+        'too_many_pixels',
+      )
     const { data, info } = await read()
       .rotate()
       .resize({ width: SIDE_LIMIT, height: SIDE_LIMIT, fit: 'inside', withoutEnlargement: true })

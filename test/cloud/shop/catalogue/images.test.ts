@@ -101,6 +101,12 @@ inFullSizeOnEveryDatabase('pictures of products', (kind) => {
     ['half a JPEG', async () => (await picture(400, 400).jpeg().toBuffer()).subarray(0, 500), 400, 'damaged'],
     ['a PNG of 65,000 × 65,000', () => pngOf(65_000, 65_000), 400, 'snapshot'],
     ['a picture of 20,000 × 10', () => picture(20_000, 10).png().toBuffer(), 400, '16384 pixels'],
+    [
+      '17 progressive megapixels',
+      () => picture(4_200, 4_050).jpeg({ progressive: true }).toBuffer(),
+      400,
+      'progressive',
+    ],
     ['41 megapixels', () => picture(6_500, 6_400).png().toBuffer(), 400, 'megapixels'],
     [
       'over 8 MiB',
