@@ -30,8 +30,8 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
-import { encodeGoods } from './goods-of-sale.ts'
 import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
+import { encodeGoods } from './sale-goods.ts'
 import {
   GIVES_NO_RIGHTS,
   mayComeBack,
