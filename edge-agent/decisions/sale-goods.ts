@@ -13,6 +13,7 @@ import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { TillReports } from '../ledger/till-reports.ts'
 import type { Trust } from '../trust/trust.ts'
 import { hasComeBack } from './goods-back.ts'
 import type { KnownSale } from './sale-codes.ts'
@@ -76,6 +77,7 @@ export interface ReportParts {
 }
 
 export interface SaleGoodsParts extends ReportParts {
+  ledger: Pick<Ledger, 'claims' | 'till' | 'journal'>
   items: Items
 }
 
@@ -130,6 +132,42 @@ export function unseenGoods(parts: ReportParts, sale: ReceiptClaims | KnownSale)
   return new GoodsReader(parts, sale).read()
 }
 
+/** True if the sale is void, its receipt was revoked, or all its goods came back. */
+export function isSaleOver({ ledger: { claims, till } }: Pick<ReportParts, 'ledger'>, saleKey: string): boolean {
+  return claims.isDenied(saleKey) || hasComeBack(till, saleKey)
+}
+
+/** True if a till reported after `sinceMs`, trusted time, that the goods with this tag came back. `keys`: its names. */
+export function isBackSince(till: Pick<TillReports, 'tag'>, keys: readonly string[], sinceMs: number): boolean {
+  return keys.some((key) => {
+    const tag = till.tag(key)
+    return tag !== undefined && BACK.has(tag.status) && tag.storedMs > sinceMs
+  })
+}
+
+/**
+ * True if the goods that a request names, or all goods of its receipt, came back, and the cloud may not have the report
+ * of the till yet. A report counts at this agent until its items contain it (ADR till-sales).
+ */
+export function cameBackUnreported(
+  parts: SaleGoodsParts,
+  receipt: ReceiptClaims | undefined,
+  identifiers: ItemIdentifiers,
+): boolean {
+  const { journal, till } = parts.ledger
+  if (journal.waiting === 0 && !till.hasAnnounced) return false
+  if (receipt && namesItem(identifiers)) {
+    const { covered, units } = goodsOf(parts, receipt, identifiers)
+    return covered.length > 0 && covered.every((n) => units[n]?.cameBack)
+  }
+  if (receipt) {
+    const { isOver, units } = reportedGoods(parts, receipt)
+    return isOver || (units.length > 0 && units.every(({ cameBack }) => cameBack))
+  }
+  const reports = keysOfTag(parts.items, identifiers).flatMap((key) => till.tag(key) ?? [])
+  return reports.some(({ status, ver }) => BACK.has(status) && ver === null)
+}
+
 /** Collects what is known of the units of one sale. */
 class GoodsReader {
   readonly #parts: ReportParts
@@ -158,13 +196,12 @@ class GoodsReader {
   }
 
   read(covered?: readonly number[], named?: SaleGoods['named']): SaleGoods {
-    const { claims, till } = this.#parts.ledger
     return {
       key: this.#key,
       exp: this.#exp,
       riskClass: this.#riskClass,
       receipt: this.#receipt,
-      isOver: claims.isDenied(this.#key) || hasComeBack(till, this.#key),
+      isOver: isSaleOver(this.#parts, this.#key),
       units: this.#units,
       covered: this.#receipt ? (covered ?? [...this.#units.keys()]) : [],
       named,
@@ -227,29 +264,24 @@ class GoodsReader {
   addNamed(items: Items, identifiers: ItemIdentifiers): [covered: readonly number[], named: SaleGoods['named']] {
     const found = findByIdentifiers(items, identifiers)
     const item = found === 'several' ? undefined : found
-    const keys = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
-      const name = identifiers[kind]
-      return name === undefined ? [] : items.keysOf(kind, name)
-    })
+    const keys = keysOfTag(items, identifiers)
     const isBack = keys.some((key) => this.#isBack(key))
-    const covered = this.#coveredBy(identifiers)
+    const covered = this.#coveredBy(namesOf(identifiers, keys))
     const known: KnownUnit = { ...(item && { item }), ...(isBack && { cameBack: true }) }
     for (const n of covered) this.#add(n, known)
     return [covered, found]
   }
 
-  #coveredBy(identifiers: ItemIdentifiers): number[] {
+  #coveredBy(names: readonly (readonly [IdentifierKind, string])[]): number[] {
     // A receipt has no entries if it has over 32 units, or if its prices come only from the shopper's app. Then no tag
     // can be matched: all units count as covered, and `factsOfUnit` requires staff.
     if (!this.#receipt?.entries) return [...this.#units.keys()]
-    const wanted = new Set(namesOf(identifiers).map(([kind, id]) => this.#entryOf(kind, id)))
+    const wanted = new Set(names.map(([kind, id]) => this.#entryOf(kind, id)))
     return [...this.#units.keys()].filter((n) => wanted.has(this.#entries[n] ?? ''))
   }
 
-  /** True if a till reported after the receipt was signed that the goods with this tag came back. */
   #isBack(key: string): boolean {
-    const tag = this.#parts.ledger.till.tag(key)
-    return tag !== undefined && BACK.has(tag.status) && tag.storedMs > (this.#exp - RECEIPT_LIFE) * 1_000
+    return isBackSince(this.#parts.ledger.till, [key], (this.#exp - RECEIPT_LIFE) * 1_000)
   }
 
   #add(n: number, known: KnownUnit): void {
@@ -267,19 +299,32 @@ class GoodsReader {
   }
 }
 
+/** All names of the tag that a request names, as tills report them. */
+export function keysOfTag(items: Pick<Replica, 'keysOf'>, identifiers: ItemIdentifiers): string[] {
+  return (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
+    const name = identifiers[kind]
+    return name === undefined ? [] : items.keysOf(kind, name)
+  })
+}
+
 /** True if the request names an item, and not only a receipt. */
 export function namesItem(identifiers: ItemIdentifiers): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
 }
 
-/** Identifiers of a tag, and the GTIN in its EPC. */
-function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
-  const names: [IdentifierKind, string][] = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
+/** All names of a tag: as the request sent them, as the items have them (`keys`), and the GTIN in its EPC. */
+function namesOf(identifiers: ItemIdentifiers, keys: readonly string[]): (readonly [IdentifierKind, string])[] {
+  const sent = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
     const id = identifiers[kind]
-    return id === undefined ? [] : [[kind, id] as [IdentifierKind, string]]
+    return id === undefined ? [] : [[kind, id] as const]
   })
-  const gtin = identifiers.epc === undefined ? undefined : parseEpc(identifiers.epc)?.gtin14
-  return gtin === undefined ? names : [...names, ['gtin', gtin]]
+  const known = keys.flatMap((key) => {
+    const kind = KINDS[key[0] as keyof typeof KINDS]
+    return kind ? [[kind, key.slice(1)] as const] : []
+  })
+  const names = [...sent, ...known]
+  const gtins = names.flatMap(([kind, id]) => (kind === 'epc' ? (parseEpc(id)?.gtin14 ?? []) : []))
+  return [...names, ...gtins.map((gtin) => ['gtin', gtin] as const)]
 }
 
 /**
