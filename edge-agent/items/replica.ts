@@ -8,7 +8,7 @@ import type { ItemFile, ItemProgress, KnownProduct, StoredRow } from './item-fil
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { ItemWriter } from './item-writer.ts'
 import { Pictures } from './pictures.ts'
-import { namesIn, NO_TILL_TAGS, withReport, type TillTags } from './till-tags.ts'
+import { namesIn, NO_TILL_TAGS, withReport, type TillTag, type TillTags } from './till-tags.ts'
 
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
@@ -123,12 +123,12 @@ export class Replica {
     return item && reported ? withReport(item, reported) : item
   }
 
-  #reportOf(key: string): ItemStatus | undefined {
+  #reportOf(key: string): TillTag | undefined {
     const report = this.#tillTags.tag(key)
     if (!report) return undefined
     const { epoch, ver } = this.#at
     const isContained = report.ver !== null && (report.epoch < epoch || (report.epoch === epoch && report.ver <= ver))
-    return isContained ? undefined : report.status
+    return isContained ? undefined : report
   }
 
   /** All names of an item, as a till's report is stored; the name itself if the item is unknown. */

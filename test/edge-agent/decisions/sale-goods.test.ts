@@ -5,6 +5,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { TillReturn, TillSale } from '../../../policy/till-sale.ts'
 import { newId } from '../../../policy/ids.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
+import { unusedRights } from '../../../edge-agent/lanes/unused-rights.ts'
 import type { Agent } from '../../../edge-agent/runtime.ts'
 import type { Json } from '../../support/cloud.ts'
 import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
@@ -356,4 +357,47 @@ describe.each(SOURCES)('goods of a sale, recorded by %s', (source) => {
       expect(allowedIn(answers), JSON.stringify(answers)).toEqual([])
     },
   )
+})
+
+it('a gate lets no goods pass that came back since their release, or with the receipt of their sale', async () => {
+  const sold = await sell('cloud')
+  const { epc, receipt } = sold
+  await online(false)
+  const { agent, shop } = store
+  const proof = { kind: 'token', aud: 'd', jti: 'release', ith: 'i' } as const
+  agent.gates.onReleased({ proof, untilMs: store.world.clock.wall() + 3_600_000, tag: epc })
+  const isReleased = () => agent.gates.isReleased(shop.devices.exit_gate, { epc })
+  const unused = () => unusedRights({ ...agent, storeId: storeId() }, receipt, 'exit')?.unused
+  expect([isReleased(), unused()]).toEqual([true, [0]])
+  await store.world.advance(1_000)
+  await store.drive(agent.sales.takeBack(back({ epcs: [epc], resellable: true })))
+  expect([isReleased(), unused()]).toEqual([false, []])
+})
+
+it('a token that was issued before the goods came back releases nothing', async () => {
+  const { epc } = await sell('cloud')
+  const deviceId = store.shop.devices.exit_gate
+  const action = { deviceId, protectionAction: 'authorize_exit', epc }
+  const { authorizationToken: token } = await call('verifyProtectedItem', action)
+  await online(false)
+  await store.world.advance(1_000)
+  await store.drive(store.agent.sales.takeBack(back({ epcs: [epc], resellable: true })))
+  expect(await store.authorize({ ...action, token })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+})
+
+it('goods of another store leave by no receipt, code or tag', async () => {
+  await online(true)
+  const [ean, epc, code] = [newEan(), `E3${String(++number).padStart(22, '0')}`, newId('x', store.world)]
+  const at = { storeId: store.shop.otherStoreId }
+  await call('bulkImportProducts', { ...at, products: [{ ean, name: 'Jacke', price: 20, vat: 19 }] })
+  await call('registerProtectedItems', { ...at, items: [{ epc, tagId: `HT-${epc}`, ean }] })
+  const lines = [{ ean, quantity: 1, priceUnit: 2_000, vat: 19 as const, epcs: [epc] }]
+  const occurredAt = new Date(store.world.clock.wall()).toISOString()
+  const sale: TillSale = { saleId: 'other', tillId: 'till-1', occurredAt, receiptCodes: [code], lines }
+  const { results } = await call('recordSales', { ...at, sales: [sale] })
+  const [{ purchaseId, receiptToken: receipt }] = results
+  const sold: Sold = { source: 'cloud', sale, epc, tagId: `HT-${epc}`, ean, code, receipt, purchaseId }
+  expect(allowedIn(await table(ASKS, (ask) => askCloud(ask, sold)))).toEqual([])
+  await online(false)
+  expect(allowedIn(await table(ASKS, (ask) => askAgent(ask, sold)))).toEqual([])
 })
