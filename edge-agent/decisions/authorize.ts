@@ -25,6 +25,7 @@ import {
   NEEDS_STAFF,
   type Verdict,
 } from './request.ts'
+import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Execute } from '../devices/release-watch.ts'
@@ -32,6 +33,8 @@ import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
 import { isStillValid, judgeByReceipt, readReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
+import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
+import { givesRights } from './till-doubts.ts'
 import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
 
 interface JudgeParts extends ReceiptJudgeParts {
@@ -51,7 +54,7 @@ interface Judged {
 /**
  *   token of this ledger ─▶ by-token.ts
  *   tag that a till has just sold: the one beside the device, or by the code of its sale ─▶ by-item.ts
- *   online ─▶ by-cloud.ts
+ *   online, without goods of which a till has just reported that they came back ─▶ by-cloud.ts
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
  *   offline, pad of a till that did not sell the goods ─▶ item_not_paid
  *   offline, receipt; sale of a code ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
@@ -71,8 +74,9 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
     return { verdict, offline: !link.isOnline }
   }
   if (isSoldHere(parts, context)) return { verdict: judgeByItem(parts, items, context, true), offline: true }
-  // The cloud does not know the sale yet.
-  const online = link.isOnline && !sale ? await judgeByCloud(parts, link, context) : undefined
+  // The cloud does not know the sale yet, or that its goods came back.
+  const isNews = sale !== undefined || cameBackUnreported(parts, receiptOf(parts, context), context.request.identifiers)
+  const online = link.isOnline && !isNews ? await judgeByCloud(parts, link, context) : undefined
   if (online) {
     if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
     return { verdict: online, offline: false }
@@ -90,28 +94,38 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
  * True if a till sold the named tag, and only this agent knows it yet: the till beside the device, so that a cashier can
  * put the goods on the pad at once, or any till if the shopper presents the code of that sale.
  */
-function isSoldHere({ ledger, items, link }: JudgeParts, { request, device }: RequestContext): boolean {
+function isSoldHere(parts: JudgeParts, { request, device }: RequestContext): boolean {
+  const { ledger, items, link } = parts
   const { identifiers, action, receipt, sale } = request
-  const isByCode = sale !== undefined && !ledger.claims.isDenied(sale.sale)
   const isByPad = device.tillId !== undefined && sale === undefined && receipt === undefined
-  if (rightClassOf(action) !== 'release' || (!isByCode && !isByPad)) return false
-  return (['epc', 'tagUid', 'tagId'] as const).some((kind) => {
-    const name = identifiers[kind]
-    const tag = name === undefined ? undefined : ledger.till.tag(items.keysOf(kind, name)[0] ?? '')
+  if (rightClassOf(action) !== 'release' || (!sale && !isByPad)) return false
+  return keysOfTag(items, identifiers).some((key) => {
+    const tag = ledger.till.tag(key)
     const isOwn = tag?.status === 'paid' && tag.sender === '' && (tag.seq > ledger.journal.acked || !link.isOnline)
-    if (!isOwn || (isByCode && tag.sale !== sale.sale)) return false
-    return device.tillId === undefined || ledger.till.tillOfRow(tag.seq) === device.tillId
+    return isOwn && (!sale || tag.sale === sale.sale) && mayReleaseFor(parts, tag.sale ?? '', device)
   })
 }
 
 /** True if the device is the pad of a till, and this agent does not know that this till sold the goods. */
-function isOfOtherTill({ ledger, trust }: JudgeParts, { request, device }: RequestContext): boolean {
-  const { action, receipt, sale } = request
-  if (device.tillId === undefined || rightClassOf(action) !== 'release') return false
-  const opened = receipt === undefined ? undefined : readReceipt(trust, receipt, device.storeId)
-  const saleKey = sale?.sale ?? (opened?.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined)
-  const sold = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
-  return sold?.state !== 'paid' || sold.tillId !== device.tillId
+function isOfOtherTill(parts: JudgeParts, context: RequestContext): boolean {
+  const { request, device } = context
+  if (device.tillId === undefined || rightClassOf(request.action) !== 'release') return false
+  const claims = receiptOf(parts, context)
+  const saleKey = request.sale?.sale ?? (claims && Buffer.from(claims.cti).toString('hex'))
+  return saleKey === undefined || !mayReleaseFor(parts, saleKey, device)
+}
+
+/** The claims of the presented receipt, if it is genuine. */
+function receiptOf({ trust }: JudgeParts, { request, device }: RequestContext): ReceiptClaims | undefined {
+  const opened = request.receipt === undefined ? undefined : readReceipt(trust, request.receipt, device.storeId)
+  return opened?.ok ? opened.claims : undefined
+}
+
+/** True if this agent recorded the sale, and its goods may be released at this device, which perhaps serves one till. */
+function mayReleaseFor(parts: JudgeParts, saleKey: string, { tillId }: DeviceFacts): boolean {
+  const sold = parts.ledger.till.sale(saleKey)
+  const isOfTill = sold?.state === 'paid' && (tillId === undefined || sold.tillId === tillId)
+  return isOfTill && givesRights(sold) && !isSaleOver(parts, saleKey)
 }
 
 interface CommandParts {

@@ -17,12 +17,13 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { RequestContext, Verdict } from './request.ts'
+import { isBackSince, keysOfTag } from './sale-goods.ts'
 
 export interface TokenParts {
   trust: Trust
   clock: AgentClock
   ledger: Ledger
-  items: Pick<Replica, 'find'>
+  items: Pick<Replica, 'find' | 'keysOf'>
 }
 
 /** Verifies signature, device and time of a token, and passes the document versions that the token names to `trust`. */
@@ -76,7 +77,9 @@ export function judgeByToken(
     token: failed,
     clockTrusted: clockTrust !== 'none',
     stage: trust.stage(),
-    item: isFetchedForRequest ? { status: null, paidBy: 'purchase' } : factsNow(items, request.identifiers),
+    item: isFetchedForRequest
+      ? { status: null, paidBy: 'purchase' }
+      : factsNow({ ledger, items }, request.identifiers, opened),
     identifiedBy: [],
     right: 'free',
     hasOperator: request.operatorId !== undefined,
@@ -95,11 +98,18 @@ export function judgeByToken(
 
 /**
  * The cloud checked item and policy when it issued the token. The status of the item may have changed since, for example
- * to a hold. Null if the request names several items.
+ * to a hold, or its goods came back. Null if the request names several items.
  */
-function factsNow(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): ItemFacts | null {
+function factsNow(
+  { ledger, items }: Pick<TokenParts, 'ledger' | 'items'>,
+  identifiers: ItemIdentifiers,
+  opened: OpenedAuthorization,
+): ItemFacts | null {
   const known = findByIdentifiers(items, identifiers)
-  return known === 'several' ? null : { status: known?.status ?? null, recalled: known?.recalled, paidBy: 'purchase' }
+  if (known === 'several') return null
+  const issuedMs = opened.ok ? opened.authorization.iat * 1_000 : 0
+  const isBack = isBackSince(ledger.till, keysOfTag(items, identifiers), issuedMs)
+  return { status: known?.status ?? null, recalled: known?.recalled, ...(!isBack && { paidBy: 'purchase' as const }) }
 }
 
 /**

@@ -62,7 +62,7 @@ function leftAfter(
  * True if the goods of a sale came back, here or at another agent: all that carry tags, or if none does, all. Then the
  * receipt opens no barrier any more, as in the cloud.
  */
-export function cameBack(till: TillReports, saleKey: string): boolean {
+export function hasComeBack(till: TillReports, saleKey: string): boolean {
   const sale = till.sale(saleKey)
   // A sale that was repeated here moved no tags: another agent announces them.
   if (!sale || sale.content === '' || sale.tags === '[]') {
@@ -186,7 +186,7 @@ export class GoodsBack {
   endIfAllBack(saleKey: string, to: MovedTo): void {
     const { till } = this.#parts.ledger
     const isEnded = till.tag(`R${saleKey}`) !== undefined
-    if (!isEnded && cameBack(till, saleKey)) this.endReceipt(saleKey, to)
+    if (!isEnded && hasComeBack(till, saleKey)) this.endReceipt(saleKey, to)
   }
 }
 

@@ -11,8 +11,14 @@ export interface Warning {
   tag?: string
 }
 
-/** Warnings about sales whose receipts and codes release nothing. */
-export const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
+/** Warnings about sales whose receipts, codes and tags release nothing. */
+const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set(['sale_too_old', 'sale_over_limit', 'sale_of_revoked_till'])
+
+/** True if goods may be released for a sale that was answered like this. */
+export function givesRights({ answer }: { readonly answer: string }): boolean {
+  const { warnings } = JSON.parse(answer) as { warnings: readonly Warning[] }
+  return !warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
+}
 
 /** True for goods that were sold. Those that this agent does not know were perhaps sold by another. */
 export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {

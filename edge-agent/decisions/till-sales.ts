@@ -30,10 +30,10 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
-import { encodeGoods } from './goods-of-sale.ts'
 import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
+import { encodeGoods } from './sale-goods.ts'
 import {
-  GIVES_NO_RIGHTS,
+  givesRights,
   mayComeBack,
   recalledLines,
   soldBefore,
@@ -218,7 +218,7 @@ export class TillSales {
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq })
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
-    till.saveSale({
+    const saved: StoredSale = {
       saleKey,
       tillId,
       state: isVoid ? 'void' : state,
@@ -231,10 +231,10 @@ export class TillSales {
       hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,
       seq,
-    })
+    }
+    till.saveSale(saved)
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
-    const givesRights = isPaidNow && !answer.warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
-    if (givesRights) this.#saveCodes(sale, saleKey, nowMs)
+    if (isPaidNow && givesRights(saved)) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
   }
 

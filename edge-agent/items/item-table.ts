@@ -21,6 +21,8 @@ export interface KnownItem extends Partial<ItemLabel> {
   readonly priceCent?: number
   /** True if an unpaid checkout names the item. */
   readonly paying: boolean
+  /** When a till took the item back for sale, trusted ms, until the items contain it: earlier releases have ended. */
+  readonly backMs?: number
 }
 
 /**

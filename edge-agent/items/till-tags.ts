@@ -6,6 +6,8 @@ export interface TillTag {
   readonly status: ItemStatus
   readonly epoch: number
   readonly ver: number | null
+  /** When this agent stored the report, trusted ms. */
+  readonly storedMs: number
 }
 
 /** What tills reported of tags, by their key. */
@@ -22,10 +24,11 @@ export const NO_TILL_TAGS: TillTags = { tag: () => undefined, in: () => [] }
  * A report of a till changes only what the till can know: goods that were for sale are paid, and goods that were sold
  * came back. Goods that must stay for another reason stay.
  */
-export function withReport(item: KnownItem, status: ItemStatus): KnownItem {
+export function withReport(item: KnownItem, { status, storedMs }: TillTag): KnownItem {
   if (status === 'paid') return item.status === 'sellable' ? { ...item, status, paying: false } : item
   const isSold = item.status === 'paid' || item.status === 'picked_up'
-  return isSold || item.status === 'sellable' ? { ...item, status, paying: false } : item
+  if (!isSold && item.status !== 'sellable') return item
+  return { ...item, status, paying: false, ...(status === 'sellable' && { backMs: storedMs }) }
 }
 
 /** Most names that one decision compares, in about a tenth of a second: more would stop the gates. */

@@ -4,6 +4,7 @@ import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-cla
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { KnownProduct } from '../items/item-file.ts'
+import { reportedGoods } from '../decisions/sale-goods.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
@@ -11,7 +12,7 @@ import type { Trust } from '../trust/trust.ts'
 
 export interface UnusedRights {
   readonly claims: ReceiptClaims
-  /** Numbers of the units whose right is free in this ledger. */
+  /** Numbers of the units whose right is free in this ledger, which did not come back, and which no recall stops. */
   readonly unused: readonly number[]
   /** The live policy, which has the names of the goods. */
   readonly policy: ProtectionPolicy | undefined
@@ -19,33 +20,29 @@ export interface UnusedRights {
 
 export interface ReceiptParts {
   storeId: string
-  ledger: Pick<Ledger, 'claims'>
+  ledger: Pick<Ledger, 'claims' | 'till'>
   clock: AgentClock
   trust: Pick<Trust, 'keys' | 'policy'>
 }
 
-/** Returns the unused rights of a receipt. Undefined if the receipt is not genuine, has expired or was revoked. */
+/** Returns the unused rights of a receipt. Undefined if the receipt is not genuine, has expired, or its sale is over. */
 export function unusedRights(
-  { storeId, ledger, clock, trust }: ReceiptParts,
+  parts: ReceiptParts,
   receipt: string,
   rightClass: 'release' | 'exit',
 ): UnusedRights | undefined {
+  const { storeId, ledger, clock, trust } = parts
   const { nowMs } = clock.now()
   const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...validationTime(clock) })
   if (!opened.ok) return undefined
   const { claims } = opened
-  const cti = Buffer.from(claims.cti).toString('hex')
-  if (ledger.claims.isDenied(cti)) return undefined
+  const { key, units, isOver } = reportedGoods(parts, claims)
+  if (isOver) return undefined
+  const left = [...units.keys()].filter((n) => !units[n]?.cameBack && !units[n]?.isRecalled)
   return {
     claims,
     policy: trust.policy?.policy,
-    unused: ledger.claims.freeOf(
-      cti,
-      rightClass,
-      Array.from({ length: claims.units }, (_, n) => n),
-      nowMs,
-      false,
-    ),
+    unused: ledger.claims.freeOf(key, rightClass, left, nowMs, false),
   }
 }
 

@@ -83,7 +83,6 @@ const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies reado
 export class TillReports {
   readonly #sale
   readonly #saveSale
-  readonly #tillOfRow
   readonly #hour
   readonly #open
   readonly #return
@@ -114,9 +113,6 @@ export class TillReports {
        VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @remaining, @valueCent, @hour, @storedMs, @seq)
        ON CONFLICT (sale_key) DO UPDATE SET state = excluded.state, version = excluded.version, content = excluded.content,
          tags = excluded.tags, answer = excluded.answer, remaining = excluded.remaining, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
-    )
-    this.#tillOfRow = db.prepare<[number], { tillId: string }>(
-      "SELECT till_id AS tillId FROM sale WHERE seq = ? AND state = 'paid'",
     )
     this.#hour = db.prepare<[string, number], { sales: number; valueCent: number }>(
       "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND hour = ? AND state <> 'open' AND content <> ''",
@@ -189,11 +185,6 @@ export class TillReports {
 
   sale(saleKey: string): StoredSale | undefined {
     return this.#sale.get(saleKey)
-  }
-
-  /** The till of the paid sale in this journal row; undefined if the row is of none. */
-  tillOfRow(seq: number): string | undefined {
-    return this.#tillOfRow.get(seq)?.tillId
   }
 
   saveSale(sale: StoredSale): void {

@@ -214,6 +214,12 @@ export async function storeReturned(
   for (const chunk of insertChunks(rows)) await upsertReturned(db, chunk)
 }
 
+/** Marks new rights used, because their goods count as gone: no device reports an outcome. `by`: what says so. */
+export async function storeGone(db: Db, keys: readonly UnitKey[], by: string): Promise<void> {
+  const used = { state: 'used', nonce: by, device_id: '', redemption_id: by, failures: 0 }
+  for (const chunk of insertChunks(keys.map((key) => rowOf(key, undefined, used)))) await writeRights(db, chunk)
+}
+
 /** A complete row: `change` on top of the key. */
 function rowOf(
   { lineId, unitNo, rightClass, purchaseId }: UnitKey,

@@ -15,13 +15,14 @@ import {
   type SaleTag,
   type TillSale,
 } from '../../../policy/till-sale.ts'
-import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
+import { storeGone, type UnitKey } from '../../protection/rights/rights.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack } from '../../protection/items/move-by-staff.ts'
@@ -193,6 +194,8 @@ async function bookSale(
   await insertPurchase(db, purchase, rows.lines, rows.units)
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
+  // An agent may have released goods of a sale that only arrives late.
+  if (storedMs - occurredMs > SALE_AGE_MS) await storeGone(db, rightsOfRows(rows), `sale_too_old/${purchaseId}`)
   if (stop) await returnUnits(call, completed, [passUnitOf(completed)], `${stop.code}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
@@ -224,6 +227,12 @@ async function bookSale(
   const soldIds = rows.units.flatMap(({ item_id: itemId }) => itemId ?? [])
   await applyReturnsOfItems(call, store, purchaseId, soldIds, storedMs)
   return result
+}
+
+function rightsOfRows({ units }: SaleRows): UnitKey[] {
+  return units.flatMap(({ line_id: lineId, unit_no: unitNo, purchase_id: purchaseId }) =>
+    RIGHT_CLASSES.map((rightClass) => ({ lineId, unitNo, rightClass, purchaseId })),
+  )
 }
 
 /** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */

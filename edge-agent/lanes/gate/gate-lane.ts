@@ -262,7 +262,8 @@ export class GateLane {
 
   /** True if an agent of the store has just released this tag, and no status of its item forbids that it leaves. */
   isReleased(tag: string): boolean {
-    return mayBeCovered(itemOf(this.#parts.items, tag)) && this.#parts.released.covers(tag)
+    const item = itemOf(this.#parts.items, tag)
+    return mayBeCovered(item) && this.#parts.released.covers(tag, item?.backMs)
   }
 
   /** Forgets the tags that have left, so that the same test tag can leave again and again. */
@@ -331,7 +332,7 @@ export class GateLane {
    * released unit of a receipt could cover two tags.
    */
   #coverage(tag: string): 'receipt' | 'released' | undefined {
-    const isReleased = this.#parts.released.covers(tag)
+    const isReleased = this.#parts.released.covers(tag, itemOf(this.#parts.items, tag)?.backMs)
     if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'
     return isReleased ? 'released' : undefined
   }

@@ -5,7 +5,6 @@ import type { Authorize } from '../../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../decisions/request.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../../trust/time/clock.ts'
-import { recalledUnits } from '../../trust/revocation/recalled-units.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { AMBER_SECONDS, gateSignal, GREEN_SECONDS } from '../gate-signals.ts'
 import type { SendSignal } from '../../devices/devices.ts'
@@ -135,9 +134,7 @@ export class GateRequests {
     const nearby = gates.nearbyTagsOf(deviceId, claims, unused)
     const answer = await authorize(request)
     if (!answer.authorized) return answer
-    const recalled = recalledUnits(this.#parts, claims)
-    const left = unused.filter((n) => !recalled.has(n))
-    gates.onReceipt(deviceId, claims, left, nearby)
+    gates.onReceipt(deviceId, claims, unused, nearby)
     if (answer.outcome === 'confirmed') await this.#useNearby(request, nearby)
     return answer
   }

@@ -90,14 +90,18 @@ export class ReleasedUnits {
     return true
   }
 
-  /** True if a released unit covers the tag. A unit without a tag takes the first tag that matches. */
-  covers(tag: string): boolean {
+  /**
+   * True if a unit that was released since `sinceMs` covers the tag: then its goods came back. A unit without a tag takes
+   * the first tag that matches.
+   */
+  covers(tag: string, sinceMs = 0): boolean {
+    const isSince = ({ untilMs }: StoredUnit) => untilMs - SILENT_SECONDS * 1_000 >= sinceMs
     const own = this.#units.get(this.#byTag.get(tag) ?? '')
-    if (own && this.#isActive(own)) return true
+    if (own && this.#isActive(own) && isSince(own)) return true
     const fits = unitsThatFit(tag)
     for (const id of this.#open) {
       const unit = this.#units.get(id)
-      if (!unit || !this.#isActive(unit) || !fits(unit.proof)) continue
+      if (!unit || !this.#isActive(unit) || !isSince(unit) || !fits(unit.proof)) continue
       this.#change(id, { ...unit, tag })
       return true
     }

@@ -193,6 +193,7 @@ export class Claims {
   readonly #setState
   readonly #steps
   readonly #denialOf
+  readonly #denialsIn
   readonly #deny
   readonly #allow
 
@@ -217,6 +218,9 @@ export class Claims {
     )
     this.#allow = db.prepare('DELETE FROM denied WHERE subject = ?')
     this.#denialOf = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
+    this.#denialsIn = db.prepare<[string, string], { subject: string }>(
+      'SELECT subject FROM denied WHERE subject > ? AND subject < ?',
+    )
   }
 
   claim(request: ClaimRequest): ClaimResult {
@@ -323,6 +327,13 @@ export class Claims {
   /** True if a recall stops this unit of a receipt. */
   isRecalled(cti: string, ordinal: number): boolean {
     return this.isDenied(unitName(cti, ordinal))
+  }
+
+  /** Numbers of the rights of a receipt that a recall stops: of its units, and `PASS` if all of them are stopped. */
+  recalledOf(cti: string): number[] {
+    // `0` is the character after `/`.
+    const units = this.#denialsIn.all(`${cti}/`, `${cti}0`)
+    return units.map(({ subject }) => Number(subject.slice(cti.length + 1)))
   }
 
   /**

@@ -242,6 +242,21 @@ describe('the replica of the items', () => {
     expect(stored.at(-1)).toBe(150_000)
   })
 
+  it('knows all names of an item before they are on the disk', async () => {
+    const platform = virtualPlatform()
+    const replica = new Replica({ disk: diskOf(newFile()), platform, log })
+    const entry = { seq: 1, epc: '3034257BF7194E4000001A85', tagId: 'HT-1', status: 'sellable' as const, label: 0 }
+    const page = { aud: 's', iat: 0, epoch: 0, after: 0, ver: 1, floor: 0, labels: [], entries: [entry] }
+    replica.applyPage(page as unknown as ItemsClaims)
+    const names = () => [replica.keysOf('tagId', 'ht-1'), replica.keysOf('epc', entry.epc)]
+    const before = names()
+    expect(before[0]).toEqual(before[1]?.toReversed())
+    expect(before[0]).toHaveLength(2)
+    await platform.advance(100)
+    expect(names()).toEqual(before)
+    replica.close()
+  })
+
   it('keeps price, category, brand, technology and a running checkout of an item, also after a restart', () => {
     const file = newFile()
     const open = () => new Replica({ disk: diskOf(file), platform: virtualPlatform(), log })

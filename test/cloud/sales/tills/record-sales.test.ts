@@ -547,6 +547,17 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       receiptToken,
     })
     expect(denied.body.authorized).not.toBe(true)
+    const { self_checkout_detacher: deviceId } = shop.devices
+    const byTag = await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })
+    expect(byTag).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // Its goods may come back and be sold again.
+    await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [{ returnId: newEpc(), epcs: [epc], resellable: true }],
+    })
+    await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
+    const sold = await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })
+    expect(sold).toMatchObject({ authorized: true })
   })
 })
 

@@ -6,25 +6,25 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     name: 'offline-without-category',
     what: 'An offline decision by receipt ignores the category of every unit.',
     changes: [
-      change('edge-agent/decisions/by-receipt.js', 'category: known?.category ?? signed.category,', "category: '',"),
+      change('edge-agent/decisions/sale-goods.js', 'category: item?.category ?? signed.category,', "category: '',"),
     ],
   },
   {
     name: 'offline-without-hold',
     what: 'An offline decision by receipt and tag ignores the status of the item.',
-    changes: [
-      change(
-        'edge-agent/decisions/by-receipt.js',
-        'status: (known ?? stopped.get(n))?.status ?? null,',
-        'status: null,',
-      ),
-    ],
+    changes: [change('edge-agent/decisions/sale-goods.js', 'status: item?.status ?? null,', 'status: null,')],
     faults: ['partition'],
   },
   {
     name: 'offline-receipt-without-hold',
     what: 'An offline decision by a receipt without a tag ignores the status of its items.',
-    changes: [change('edge-agent/decisions/by-receipt.js', 'stopped.set(n, item);', 'void item;')],
+    changes: [
+      change(
+        'edge-agent/decisions/sale-goods.js',
+        'if (n !== undefined && item && statuses.has(item.status))',
+        'if (n !== undefined && item && statuses.size === 0)',
+      ),
+    ],
     faults: ['partition'],
   },
   {
@@ -42,7 +42,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'offline-without-brand',
     what: 'An offline decision by receipt ignores the brand of every unit.',
-    changes: [change('edge-agent/decisions/by-receipt.js', 'brand: known?.brand ?? signed.brand,', "brand: '',")],
+    changes: [change('edge-agent/decisions/sale-goods.js', 'brand: item?.brand ?? signed.brand,', "brand: '',")],
   },
   {
     name: 'ledger-not-flushed',
