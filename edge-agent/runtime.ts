@@ -3,7 +3,7 @@ import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { Authorizer, type AuthorizeParts } from './decisions/authorize.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
-import { saleOfCode } from './decisions/sale-codes.ts'
+import { openSellerReceipt, saleOfCode, signSellerReceipt } from './decisions/sale-codes.ts'
 import { receiptOfPurchase, verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
@@ -132,9 +132,11 @@ export class Agent {
       revokedTills: () => this.trust.policy?.revokedTills ?? [],
       recalledGtins: () => this.trust.policy?.recalledGtins ?? [],
       saleOfReceipt: (scanned) => {
-        const opened = readReceipt(this.trust, scanned, this.#base.storeId)
+        const signed = readReceipt(this.trust, scanned, this.#base.storeId)
+        const opened = signed.ok ? signed : openSellerReceipt(this.trust, scanned, this.#base.storeId)
         return opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined
       },
+      signReceipt: (sale) => signSellerReceipt({ ...this.#base, signer: this.#cloud.key.signer }, sale),
       onChanged: () => {
         this.tillNotices.send()
         onChanged()

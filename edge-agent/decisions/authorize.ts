@@ -34,6 +34,7 @@ import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
 import { isStillValid, judgeByReceipt, readReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
 import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
+import { saleOfSellerReceipt } from './sale-codes.ts'
 import { givesRights } from './till-doubts.ts'
 import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
 
@@ -62,7 +63,8 @@ interface Judged {
  *
  * Chooses the source of the verdict: of the lines above, the first that applies. A verdict uses up no right.
  */
-async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged> {
+async function judge(parts: JudgeParts, presented: RequestContext): Promise<Judged> {
+  const context = await withSellersSale(parts, presented)
   const { ledger, clock, link, items, tokenVoider } = parts
   const { token, receipt, sale, pickupCode } = context.request
   const opened = token === undefined ? undefined : await openWithNewestKeys(parts, link, context, token)
@@ -84,10 +86,20 @@ async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged
   if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
     return { verdict: NEEDS_STAFF, offline: true }
   if (isOfOtherTill(parts, context)) return { verdict: { granted: false, reason: 'item_not_paid' }, offline: true }
-  const presented = sale ?? receipt
-  if (presented === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
-  const verdict = await judgeByReceipt(parts, context, presented)
+  const named = sale ?? receipt
+  if (named === undefined) return { verdict: judgeByItem(parts, items, context), offline: true }
+  const verdict = await judgeByReceipt(parts, context, named)
   return { verdict: verdict.granted ? verdict : openByStaff(parts, items, context, verdict), offline: true }
+}
+
+/** Replaces a receipt that an agent signed by what it stands for. */
+async function withSellersSale(parts: JudgeParts, context: RequestContext): Promise<RequestContext> {
+  const { receipt, ...request } = context.request
+  const found =
+    receipt === undefined
+      ? undefined
+      : await saleOfSellerReceipt({ ...parts, storeId: context.device.storeId }, receipt)
+  return found ? { ...context, request: { ...request, ...found } } : context
 }
 
 /**

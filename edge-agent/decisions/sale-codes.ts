@@ -1,8 +1,17 @@
 import type { SoldCode } from '../../policy/documents/till-notice.ts'
+import { keyRing, type KeyRing, type Signer } from '../../policy/documents/keys.ts'
+import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
+import {
+  extractReceiptToken,
+  openReceipt,
+  signSaleReceipt,
+  type OpenedReceipt,
+} from '../../policy/receipts/receipt-token.ts'
 import { looksLikeReceiptCode, receiptCodeHash } from '../../policy/till-sale.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import type { AgentClock } from '../trust/time/clock.ts'
+import { agentKeys } from '../peers/store-agents.ts'
+import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { FoundReceipt } from './pickup-code.ts'
 
@@ -18,7 +27,7 @@ export type SoldByCode =
 interface SaleCodesParts {
   ledger: Pick<Ledger, 'till'>
   link: Pick<CloudLink, 'isOnline' | 'call'>
-  trust: Pick<Trust, 'policy'>
+  trust: Pick<Trust, 'policy' | 'stage'>
   clock: Pick<AgentClock, 'now'>
   storeId: string
   agentId: string
@@ -54,4 +63,62 @@ function knownHere({ ledger, trust, clock, storeId, agentId }: SaleCodesParts, t
       sale: { sale: sale.sale, exp: sale.exp, riskClass: sale.riskClass, goods: sale.goods },
     }
   )
+}
+
+/** Keys of the agents that may record sales, and whose receipts count. A revoked agent is not in the policy. */
+function sellerKeys(trust: Pick<Trust, 'policy'>): KeyRing {
+  const agents = trust.policy?.policy.tillSales.agents ?? []
+  return keyRing(agents.flatMap((agentId) => [...agentKeys(trust, agentId).values()]))
+}
+
+/** Verifies a receipt that an agent of the store signed for a sale of a till. Checks the expiry only if `at` is given. */
+export function openSellerReceipt(
+  trust: Pick<Trust, 'policy'>,
+  scanned: string,
+  storeId: string,
+  at?: { now: number; nowIsLowerBound: boolean },
+): OpenedReceipt {
+  return openReceipt(scanned, { keys: new Map(), agents: sellerKeys(trust), storeId, ...at })
+}
+
+/**
+ * What a receipt that an agent signed stands for: online the receipt that the cloud signed for the sale, else the sale
+ * by its goods, as for a code. Undefined for any other text, and if the cloud has revoked the agent. Never throws.
+ */
+export async function saleOfSellerReceipt(
+  {
+    link,
+    trust,
+    clock,
+    storeId,
+  }: Pick<SaleCodesParts, 'link' | 'clock' | 'storeId'> & { trust: Pick<Trust, 'policy'> },
+  scanned: string,
+): Promise<{ receipt: string } | { sale: KnownSale } | undefined> {
+  const opened = openSellerReceipt(trust, scanned, storeId, validationTime(clock))
+  if (!opened.ok) return undefined
+  const code = extractReceiptToken(scanned)
+  const answer = link.isOnline ? await link.call('getReceiptFromCode', { storeId, code }) : undefined
+  if (answer?.kind === 'answered' && typeof answer.body['token'] === 'string') return { receipt: answer.body['token'] }
+  if (answer?.kind === 'refused' && answer.status !== 404) return undefined
+  return { sale: knownSaleOf(opened.claims) }
+}
+
+function knownSaleOf({ cti, exp, riskClass, entries = [] }: ReceiptClaims): KnownSale {
+  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+  return { sale: hex(cti), exp, riskClass, goods: entries.map(hex).join('') }
+}
+
+/**
+ * Signs the receipt of a sale that a till reported here. Undefined without trusted time or a current policy: then the
+ * sale needs staff.
+ */
+export function signSellerReceipt(
+  { trust, clock, storeId, signer }: Pick<SaleCodesParts, 'trust' | 'clock' | 'storeId'> & { signer(): Signer },
+  { sale, exp, riskClass, goods }: KnownSale,
+): string | undefined {
+  const { policy } = trust
+  if (!policy || trust.stage() === 'expired' || clock.now().trust === 'none') return undefined
+  const cti = Buffer.from(sale, 'hex')
+  const entries = (goods.match(/.{8}/g) ?? []).map((entry) => Buffer.from(entry, 'hex'))
+  return signSaleReceipt({ storeId, exp, cti, riskClass, policyVersion: policy.ver }, entries, signer())
 }

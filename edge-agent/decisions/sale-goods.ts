@@ -6,8 +6,8 @@ import { RECALLED } from '../../policy/item-status.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, SHOPPER_PRICED, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { riskClassCeiling, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { cancelledTags, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
+import { riskClassCeiling, riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { cancelledTags, saleCentOf, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../policy/vocabulary.ts'
 import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
@@ -83,8 +83,18 @@ export interface SaleGoodsParts extends ReportParts {
 
 type Items = Pick<Replica, 'find' | 'findByKey' | 'keysOf' | 'namesIn'>
 
+/** What the receipt and the codes of a sale, stored at `nowMs`, stand for. */
+export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): KnownSale {
+  return {
+    sale: saleKey,
+    exp: Math.floor(nowMs / 1_000) + RECEIPT_LIFE,
+    riskClass: riskClassOf(Math.max(0, saleCentOf(sale))),
+    goods: encodeGoods(saleKey, sale),
+  }
+}
+
 /** The products and tags of a sale as entries of a receipt (ADR receipts), in hex, for agents that know its code. */
-export function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): string {
+function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): string {
   const cti = Buffer.from(saleKey, 'hex')
   const cancelled = cancelledTags({ lines })
   const entries = lines

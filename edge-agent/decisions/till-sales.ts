@@ -24,14 +24,14 @@ import {
   type TillReturn,
   type TillSale,
 } from '../../policy/till-sale.ts'
-import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
-import { encodeGoods } from './sale-goods.ts'
+import type { KnownSale } from './sale-codes.ts'
+import { soldGoods } from './sale-goods.ts'
 import {
   givesRights,
   mayComeBack,
@@ -51,6 +51,8 @@ export interface SaleAnswer {
   saleId: string
   /** True once the cloud has the sale. */
   synced: boolean
+  /** Receipt that this agent signed for the sale. */
+  receiptToken?: string
   items: { lineId: string; tag: string; itemStatus?: ItemStatus }[]
   warnings: Warning[]
 }
@@ -103,6 +105,8 @@ interface TillSalesParts {
   recalledGtins(): readonly string[]
   /** `saleKeyOf` the sale of a scanned receipt; undefined if it is none of this store. */
   saleOfReceipt(scanned: string): string | undefined
+  /** Signs the receipt of a sale; undefined without trusted time or a current policy. */
+  signReceipt(sale: KnownSale): string | undefined
   nowMs(): number
   /** Called after a change. */
   onChanged(): void
@@ -130,7 +134,10 @@ export class TillSales {
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(() => this.#sell(sale, mayVoid, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
-    return answer
+    const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
+    const isPaid = saved?.state === 'paid' && givesRights(saved)
+    const receiptToken = isPaid ? this.#parts.signReceipt(soldGoods(sale, saved.saleKey, saved.storedMs)) : undefined
+    return { ...answer, ...(receiptToken !== undefined && { receiptToken }) }
   }
 
   /** Voids a sale. Throws `TillRefusal`. */
@@ -248,11 +255,8 @@ export class TillSales {
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
   #saveCodes(sale: TillSale, saleKey: string, nowMs: number): void {
     const { ledger, storeId } = this.#parts
-    const exp = Math.floor(nowMs / 1_000) + RECEIPT_LIFE
-    const riskClass = riskClassOf(Math.max(0, saleCentOf(sale)))
-    const goods = encodeGoods(saleKey, sale)
     for (const code of new Set(sale.receiptCodes))
-      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), sale: saleKey, exp, riskClass, goods })
+      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), ...soldGoods(sale, saleKey, nowMs) })
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {

@@ -46,6 +46,12 @@ const TagStatus = z.strictObject({ tag: z.string(), itemStatus: z.enum(ITEM_STAT
 export const RecordedSale = z.strictObject({
   saleId: z.string(),
   synced: Synced,
+  receiptToken: z
+    .string()
+    .optional()
+    .describe(
+      'For a QR code on the printed receipt: it opens a barrier once, also without network. Absent if the sale gives no rights, or without trusted time.',
+    ),
   items: z.array(z.strictObject({ lineId: z.string(), tag: z.string(), itemStatus: z.enum(ITEM_STATUSES).optional() })),
   warnings: z
     .array(

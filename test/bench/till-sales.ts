@@ -5,6 +5,8 @@ import { openItemFile } from '../../edge-agent/items/item-file.ts'
 import { Replica } from '../../edge-agent/items/replica.ts'
 import { openLedger } from '../../edge-agent/ledger/ledger.ts'
 import { realPlatform } from '../../host/platform.ts'
+import { createSigner, newKey } from '../../policy/documents/keys.ts'
+import { signSaleReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { TillSale } from '../../policy/till-sale.ts'
@@ -18,6 +20,7 @@ const NAMES = {
   together: 'sale at an agent, 10 tills at once',
 }
 const LINES = 3
+const STORE = 'st_06H2K3PG8NSMF314Z81NSCJEEG'
 /** Items of the store at the agent. */
 const ITEMS = 50_000
 const TILLS = 10
@@ -59,6 +62,8 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
   const policy = ProtectionPolicy.parse({
     tillSales: { agents: ['agt'], salesPerHour: 100_000, valuePerHour: 10_000_000 },
   })
+  const { x, secret } = newKey(platform.random)
+  const signer = createSigner(x, secret)
   const tills = new TillSales({
     ledger,
     items,
@@ -68,6 +73,8 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     revokedTills: () => [],
     recalledGtins: () => [],
     saleOfReceipt: () => undefined,
+    signReceipt: ({ sale, exp, riskClass }) =>
+      signSaleReceipt({ exp, riskClass, storeId: STORE, cti: Buffer.from(sale, 'hex'), policyVersion: 1 }, [], signer),
     nowMs: () => platform.clock.wall(),
     onChanged: () => undefined,
   })

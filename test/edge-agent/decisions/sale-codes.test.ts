@@ -115,6 +115,31 @@ it('releases without the cloud only the tags that its sale names, each once', as
   expect((await release(own, text)).authorized).toBe(false)
 })
 
+it.each([false, true])('opens once by the receipt that the agent signed, offline %s', async (isOffline) => {
+  pair()
+  if (isOffline) await offline()
+  const text = code()
+  const sold = sale([text])
+  const { receiptToken } = await post('/v1/sales', sold)
+  expect((await post('/v1/sales', sold)).receiptToken).toBe(receiptToken)
+  expect(await scan(receiptToken.replace(/.$/, (last: string) => (last === 'A' ? 'B' : 'A')))).toMatchObject({
+    reason: 'token_invalid',
+  })
+  expect(await scan(receiptToken)).toMatchObject(OPEN)
+  for (const again of [receiptToken, text, `HTTPS://SHOP.EXAMPLE/R/${receiptToken}`])
+    expect(await scan(again)).toMatchObject(USED)
+  const late = sale([])
+  const second = await post('/v1/sales', late)
+  await post('/v1/sales/void', { saleId: late.saleId, tillId: 'till-1' })
+  expect((await scan(second.receiptToken)).authorized).toBe(false)
+  expect((await post('/v1/sales', late)).receiptToken).toBeUndefined()
+  await offline(false)
+  await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+  expect(await scan(receiptToken)).toMatchObject(USED)
+  const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+  expect(exceptions.map(({ kind }: Json) => kind)).toEqual([])
+})
+
 it('opens nothing after a void, a return of the whole sale, or for a sale beyond the limits', async () => {
   pair()
   await offline()
