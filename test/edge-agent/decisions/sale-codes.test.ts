@@ -3,6 +3,7 @@ import { newId } from '../../../policy/ids.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import type { Json } from '../../support/cloud.ts'
+import { addAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** Codes that a till prints on its receipts open a barrier once (ADR till-sales). */
@@ -138,6 +139,34 @@ it.each([false, true])('opens once by the receipt that the agent signed, offline
   expect(await scan(receiptToken)).toMatchObject(USED)
   const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
   expect(exceptions.map(({ kind }: Json) => kind)).toEqual([])
+})
+
+it('opens by its signed receipt also at an agent that heard nothing of the sale, unless a product is recalled', async () => {
+  pair()
+  const { exit_gate: gate } = store.shop.devices
+  const other = await addAgent(store, [gate])
+  try {
+    await store.until('the policy', () => other.agent.trust.policy?.policy.tillSales.agents.length === 1)
+    await offline()
+    other.network(false)
+    const [plain, recalled] = store.shop.products
+    const lines = (ean: string) => ({ lines: [{ ean, quantity: 1, priceUnit: 990, vat: 19 }] })
+    const [good, bad] = [
+      await post('/v1/sales', sale([], lines(plain.ean))),
+      await post('/v1/sales', sale([], lines(recalled.ean))),
+    ]
+    const leave = (receipt: string) => other.authorize({ deviceId: gate, action: 'authorize_exit', receipt })
+    expect(await leave(good.receiptToken)).toMatchObject({ authorized: true })
+    expect(await leave(good.receiptToken)).toMatchObject(USED)
+    const recall = { eans: [recalled.ean], reason: 'Metall', storeIds: [store.shop.storeId] }
+    await store.drive(store.shop.ok('recallProducts', recall))
+    other.network(true)
+    await store.until('the recall', () => (other.agent.trust.policy?.recalledGtins ?? []).length > 0)
+    other.network(false)
+    expect(await leave(bad.receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
+  } finally {
+    await other.stop()
+  }
 })
 
 it('opens nothing after a void, a return of the whole sale, or for a sale beyond the limits', async () => {
