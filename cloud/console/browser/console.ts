@@ -73,53 +73,7 @@ document.addEventListener('click', ({ target }) => {
   void navigator.clipboard?.writeText(copy).then(copied, () => undefined)
 })
 
-/** Name of the typed text of a form that was sent, until the cloud has answered it. */
-const TYPED = 'untag-typed'
-/** Fields that are not kept, besides those of the type password. */
-const SECRET = /pin|code|password|secret|token/i
-
-interface Typed {
-  readonly path: string
-  readonly form: string
-  readonly values: readonly (readonly [name: string, value: string])[]
-}
-
 const nameOf = (form: HTMLFormElement) => form.querySelector<HTMLInputElement>('input[name="_form"]')?.value ?? ''
-const pathNow = () => `${location.pathname}${location.search}`
-const fieldsOf = (form: HTMLFormElement) => [
-  ...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>('input, textarea, select'),
-]
-
-// If the session has ended, the page loads the sign-in page, and after the sign-in the form has its text again.
-document.addEventListener('htmx:beforeRequest', (event) => {
-  const { elt } = (event as RequestEvent).detail
-  if (!(elt instanceof HTMLFormElement) || elt.method !== 'post') return
-  const values = fieldsOf(elt).flatMap(({ name, type, value }) =>
-    ['hidden', 'password', 'submit', 'file', 'checkbox', 'radio'].includes(type) || SECRET.test(name)
-      ? []
-      : [[name, value] as const],
-  )
-  const typed: Typed = { path: pathNow(), form: nameOf(elt), values }
-  sessionStorage.setItem(TYPED, JSON.stringify(typed))
-})
-document.addEventListener('htmx:afterRequest', (event) => {
-  const { xhr } = (event as CustomEvent<{ xhr: XMLHttpRequest }>).detail
-  if (xhr.getResponseHeader('HX-Redirect') === null) sessionStorage.removeItem(TYPED)
-})
-
-function restoreTyped(): void {
-  const typed = JSON.parse(sessionStorage.getItem(TYPED) ?? 'null') as Typed | null
-  if (typed?.path !== pathNow()) return
-  const form = [...document.querySelectorAll('form')].find((each) => nameOf(each) === typed.form)
-  if (!form) return
-  sessionStorage.removeItem(TYPED)
-  const values = new Map(typed.values)
-  for (const field of fieldsOf(form)) {
-    const value = values.get(field.name)
-    if (value !== undefined && field.type !== 'hidden') field.value = value
-  }
-}
-restoreTyped()
 
 // A question keeps the focus while it is open, and gives it back to its button.
 const DIALOG = '.popover[role="dialog"]'
