@@ -103,6 +103,16 @@ const Goods = z
   .optional()
   .describe('Goods of the receipt that are not released yet; category and brand may be empty. Absent if unknown.')
 
+const UsedReceipt = z
+  .strictObject({
+    at: Time,
+    deviceName: z.string().optional().describe('Absent if the device has no name.'),
+  })
+  .optional()
+  .describe(
+    'The last release by a receipt that has nothing left to release. Absent if it was not released at this agent.',
+  )
+
 export const ScanResult = z
   .union([
     z.strictObject({
@@ -116,10 +126,11 @@ export const ScanResult = z
         .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
       next: Goods,
       alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
+      used: UsedReceipt,
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
     z
-      .strictObject({ kind: z.literal('receipt'), left: Count, next: Goods })
+      .strictObject({ kind: z.literal('receipt'), left: Count, next: Goods, used: UsedReceipt })
       .describe('A receipt that covers the tags that follow. left: units that are not released yet.'),
     z.strictObject({
       kind: z.literal('alarm'),

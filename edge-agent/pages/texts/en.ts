@@ -281,8 +281,11 @@ export const en: Texts = {
     },
   },
   receiptRead: { what: 'Receipt read', todo: 'Now present the goods, one after the other.' },
+  alreadyReleased: 'Already released',
   nothingLeft: 'All labels of this receipt were already released.',
-  nothingLeftAdvice: 'There is nothing left to release. If a tag is still on the goods, staff remove it by hand.',
+  nothingLeftSince: (when, deviceName) =>
+    `All labels came off, last on ${when}${deviceName === undefined ? '' : `: ${deviceName}`}.`,
+  nothingLeftAdvice: 'If a tag is still on the goods, staff remove it by hand.',
   alarms: {
     door_forced: { what: 'The door was opened without a release.', todo: 'Please check it at once, and close it.' },
     door_left_open: { what: 'The door has been open for too long.', todo: 'Please check it, and close it.' },

@@ -190,7 +190,9 @@ export interface Texts {
   notUnderstood: Record<NotUnderstood, Advice>
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
+  alreadyReleased: string
   nothingLeft: string
+  nothingLeftSince(when: string, deviceName: string | undefined): string
   nothingLeftAdvice: string
   alarms: Record<PageAlarm, Advice>
   /** Texts by the status of an order. */
