@@ -144,7 +144,7 @@ export class Devices {
     this.#entries = parts.devices
     this.#health = new DevicesHealth(platform.clock)
     this.wiring = wiringOf(parts.devices)
-    this.journal = openDeviceJournal(parts)
+    this.journal = openDeviceJournal({ ...parts, isEmergency: () => this.emergency.state !== null })
     this.#releases = watchReleases({
       platform,
       execute: async (deviceId, command, signal) =>

@@ -126,6 +126,7 @@ export const ScanResult = z
         .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
       next: Goods,
       alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
+      emergency: z.literal(true).optional().describe('The alarm was raised during an emergency.'),
       used: UsedReceipt,
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),

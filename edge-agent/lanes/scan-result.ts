@@ -27,7 +27,8 @@ export type ScanResult =
   /**
    * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the
    * product's small picture. `next`: the goods of the receipt that are not released yet. `alarmId`: event of the gate
-   * alarm, which an operator may handle. `used`: the last release by the receipt, if it has nothing left to release.
+   * alarm, which an operator may handle. `emergency`: the alarm was raised during an emergency. `used`: the last release
+   * by the receipt, if it has nothing left to release.
    */
   | {
       kind: 'decision'
@@ -37,6 +38,7 @@ export type ScanResult =
       picture?: string
       next?: readonly Goods[]
       alarmId?: string
+      emergency?: true
       used?: UsedReceipt
     }
   | { kind: 'operator'; name: string }

@@ -61,7 +61,14 @@ const gates = new Gates({
   platform,
   items: replica,
   memory: disk,
-  journal: openDeviceJournal({ platform, ledger, storeId: 'st_bench', nowMs: platform.clock.wall, log }),
+  journal: openDeviceJournal({
+    platform,
+    ledger,
+    storeId: 'st_bench',
+    nowMs: platform.clock.wall,
+    isEmergency: () => false,
+    log,
+  }),
   nowMs: platform.clock.wall,
   policy: () => policy,
   isOnline: () => false,
@@ -71,6 +78,7 @@ const gates = new Gates({
   antennasOf: () => ({ inside: [1], outside: [2] }),
   onAlarm: (_gate, epc) => void alarms.set(epc, process.hrtime.bigint()),
   ledger,
+  operatorName: () => undefined,
   onHandled: () => undefined,
   log,
 })

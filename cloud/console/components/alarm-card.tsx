@@ -65,6 +65,7 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
           {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
           {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
         </div>
+        {alarm.emergency ? <Badge tone="warn">{t.inEmergency}</Badge> : null}
         {state === 'open' ? (
           <Badge tone="alarm">{t.isNew}</Badge>
         ) : (

@@ -99,6 +99,7 @@ function Goods({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
       <div class="alarm-goods">
         <Picture url={product?.imageUrl} />
         <h2>{whatOf(at, alarm)}</h2>
+        {alarm.emergency ? <Badge tone="warn">{t.inEmergency}</Badge> : null}
         {state === 'open' ? <Badge tone="alarm">{t.isNew}</Badge> : null}
       </div>
       <Pairs pairs={pairs.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))} />

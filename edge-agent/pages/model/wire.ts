@@ -103,7 +103,7 @@ export type NotUnderstood =
 export type PageResult =
   /**
    * `item`: the tag that the request named. `product`: name of its product. `picture`: hash of its picture. `next`: goods
-   * of the receipt that are not released yet. `alarmId`: id of a gate alarm. `used`: the last release by a receipt that
+   * of the receipt that are not released yet. `alarmId`: id of a gate alarm. `emergency`: raised during one. `used`: the last release by a receipt that
    * has nothing left.
    */
   | {
@@ -114,6 +114,7 @@ export type PageResult =
       picture?: string
       next?: readonly PageGoods[]
       alarmId?: string
+      emergency?: true
       used?: PageUsedReceipt
     }
   | { kind: 'operator'; name: string }

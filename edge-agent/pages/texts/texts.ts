@@ -255,6 +255,8 @@ export interface Texts {
     /** The number of open alarms for which the list has no room. */
     moreOpen(count: number): string
     noDecisions: string
+    /** Mark of an alarm. */
+    inEmergency: string
     /** Where the list begins, and where older alarms are. */
     listSince(start: string): string
     recovered: string

@@ -310,10 +310,11 @@ describe('pages of the store manager', () => {
   it('alarms: limits the lists, and one cause for many, to a gate and a time of day', async () => {
     const { storeId, devices } = shop
     // 14:05 and 15:05 of a winter day on the clock of the store.
-    const raise = (eventId: string, occurredAt: string, deviceId: string, n: number) => ({
-      ...{ eventId, type: 'protection.exception.raised', reason: 'gate_alarm', occurredAt, storeId, deviceId },
-      epc: `E2801170000002000000${(0x7700 + n).toString(16)}`,
-    })
+    const alarm = { type: 'protection.exception.raised', reason: 'gate_alarm', storeId }
+    const raise = (eventId: string, occurredAt: string, deviceId: string, n: number) => {
+      const epc = `E2801170000002000000${(0x7700 + n).toString(16)}`
+      return { ...alarm, eventId, occurredAt, deviceId, epc, ...(n === 30 && { emergency: true }) }
+    }
     const deviceId = devices.exit_gate
     const events = [
       ...Array.from({ length: 25 }, (_, n) => raise(`evt_at_two_${n}`, '2026-11-05T13:05:00.000Z', deviceId, n)),
@@ -335,7 +336,12 @@ describe('pages of the store manager', () => {
         query,
         expect.stringContaining(`Found: ${count} waiting`),
       ])
+    // An alarm of an emergency has a mark in the list and on its page.
+    const ofFire = await get(`/console/alarms?${day}&fromTime=15:00`)
+    expect(ofFire.match(/During an emergency/g)).toHaveLength(1)
+    expect(await get('/console/alarms/evt_at_three')).toContain('During an emergency')
     const text = await get(`/console/alarms?${hour}`)
+    expect(text).not.toContain('During an emergency')
     // The rest is a page further, with the same choice. The gate of a card is a link that keeps the hour.
     const older = /href="([^"]*older=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect((await get(older)).match(/data-alarm="evt_at_two_\d+"/g)).toHaveLength(5)

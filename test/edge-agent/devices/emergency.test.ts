@@ -409,6 +409,34 @@ describe('a store with a fire panel', () => {
     expect(exceptions()).not.toContain('unexpected_release')
   })
 
+  it('marks the alarms that a gate raises meanwhile, at the gate and in the cloud', async () => {
+    await open()
+    const { storeId, devices, products } = store.shop
+    const [first, second] = [
+      await store.drive(store.shop.newItem(products[0])),
+      await store.drive(store.shop.newItem(products[0])),
+    ]
+    const shown: unknown[] = []
+    void (async () => {
+      for await (const event of store.agent.feed.listen(new AbortController().signal))
+        if (event.type === 'result' && event.result.kind === 'decision') shown.push(event.result.emergency)
+    })()
+    const exit = { deviceId: devices.exit_gate, protectionAction: 'authorize_exit' }
+    panel(true)
+    await store.world.advance(100)
+    expect(await store.authorize({ ...exit, epc: first.epc })).toMatchObject({ authorized: false })
+    panel(false)
+    await store.world.advance(1_000)
+    await store.authorize({ ...exit, epc: second.epc })
+    expect(shown).toEqual([true, undefined])
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    const { alarms } = await store.drive(store.shop.ok('fetchAlarms', { storeId }))
+    expect(alarms.map(({ epc, emergency }: Json) => [epc, emergency])).toEqual([
+      [second.epc, undefined],
+      [first.epc, true],
+    ])
+  })
+
   it('keeps the sirens silent with `silenceSirens`', async () => {
     await open({ silenceSirens: true })
     const unpaid = await store.drive(store.shop.newItem(store.shop.products[0]))

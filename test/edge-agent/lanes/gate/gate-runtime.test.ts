@@ -240,6 +240,47 @@ describe('a gate with a reader, through the whole agent', () => {
     })
   })
 
+  it('shows its open alarms after a restart, also offline, and lets an operator handle them', async () => {
+    await open()
+    const operator = { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', operator))
+    await store.until('the operator', () => store.agent.trust.policy?.operators?.[0]?.operatorId === operatorId)
+    const deviceId = store.shop.devices.exit_gate
+    const linesNow = async () => {
+      const { body } = await store.local(`/gate?device=${deviceId}&lang=en`)
+      return [...(body as unknown as string).matchAll(/<li [^>]*data-alarm="([^"]+)"[^]*?<\/li>/g)].map(
+        ([line, id]) => [id, line.replaceAll(/<[^>]*>/g, '')] as const,
+      )
+    }
+    const [first, second] = [await newItem(), await newItem()]
+    for (const epc of [first, 'E280FFFFFFFFFFFFFFFFFFFF', second]) await carryOut(epc)
+    const alarms = (await storedEvents()).filter(({ reason }) => reason === 'gate_alarm')
+    const [ofFirst, ofUnknown, ofSecond] = [first, 'E280FFFFFFFFFFFFFFFFFFFF', second].map(
+      (tag) => alarms.find(({ epc }) => epc === tag)?.eventId,
+    )
+    const proof = { deviceId, operatorId, pin: '471108' }
+    const handle = async (alarmId: string) => {
+      await store.local('/v1/operator', { method: 'POST', body: proof })
+      const body = { deviceId, alarmId, step: 'staff_error', seen: 'none' }
+      return store.local('/v1/alarms', { method: 'POST', body })
+    }
+    expect(await handle(ofSecond)).toMatchObject({ status: 200 })
+    store.network(false)
+    await store.restart()
+    const lines = await linesNow()
+    expect(lines.map(([id]) => id)).toEqual([ofUnknown, ofFirst, ofSecond])
+    expect(lines.map(([, text]) => text)).toEqual([
+      expect.stringContaining('E280FFFFFFFFFFFFFFFFFFFF'),
+      expect.stringMatching(`We have no payment.*${product().name}`),
+      expect.stringContaining('Staff carried goods · Frau Petersen'),
+    ])
+    expect(await handle(ofFirst)).toMatchObject({ status: 200 })
+    // Alarms of the day before yesterday are left to the console.
+    await store.restart(() => store.world.advance(25 * 3_600_000))
+    expect(await linesNow()).toEqual([])
+    store.network(true)
+  })
+
   it('reports all events after an unreadable row of an earlier release', async () => {
     await open()
     await carryOut('E280FFFFFFFFFFFFFFFFFFFF')
