@@ -61,11 +61,11 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
           <p>
             {t.gate}: <GateLink at={at} alarm={alarm} /> · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
           </p>
+          {alarm.emergency ? <Badge tone="warn">{t.inEmergency}</Badge> : null}
           <StoreOfRow at={at} storeId={alarm.storeId} />
           {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
           {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
         </div>
-        {alarm.emergency ? <Badge tone="warn">{t.inEmergency}</Badge> : null}
         {state === 'open' ? (
           <Badge tone="alarm">{t.isNew}</Badge>
         ) : (
