@@ -1,5 +1,5 @@
 import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/kit/device.ts'
-import type { DeviceEntry } from '../../device-drivers/registry.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
 import { type DeviceStatus, isConnected } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
@@ -106,6 +106,12 @@ export interface DevicesParts {
   onChange(): void
   /** Called when the health of a device changed. */
   onHealth(): void
+}
+
+/** The settings of a device that an emergency uses. */
+function emergencySettings(entry: DeviceEntry): string {
+  const { emergency, opensInEmergency, siren } = capabilitiesOf(entry)
+  return JSON.stringify([emergency, opensInEmergency, siren !== undefined])
 }
 
 /** Sends a command to a device and returns at once. */
@@ -233,6 +239,25 @@ export class Devices {
       this.#supervisor?.add(entry)
       this.emergency.add(entry.deviceId)
     }
+    return true
+  }
+
+  /**
+   * Applies a new configuration that differs in the settings of one device: connects it again with them; the other
+   * devices stay connected. Returns false, and changes nothing, if more differs, or if the change concerns emergencies:
+   * those wait for a restart, at which the agent reads each input anew.
+   */
+  async change(entries: readonly DeviceEntry[]): Promise<boolean> {
+    const changed = entries.filter((entry, i) => JSON.stringify(entry) !== JSON.stringify(this.#entries[i]))
+    const [entry] = changed
+    const before = entry && this.#entries.find(({ deviceId }) => deviceId === entry.deviceId)
+    if (entries.length !== this.#entries.length || changed.length > 1) return false
+    if (!entry) return true
+    if (!before || emergencySettings(entry) !== emergencySettings(before) || this.emergency.state !== null) return false
+    this.#entries = entries
+    this.wiring.add(entry)
+    await this.#supervisor?.replace(entry)
+    this.emergency.repeat(entry.deviceId)
     return true
   }
 

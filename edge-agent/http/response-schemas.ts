@@ -333,7 +333,10 @@ export const SearchAnswer = z.union([
   }),
   z.strictObject({ fault: z.string(), cause: z.enum(SEARCH_CAUSES).optional() }),
 ])
-export const ChangedDevice = z.strictObject({ file: z.string() })
+export const ChangedDevice = z.strictObject({
+  file: z.string(),
+  isInUse: z.boolean().describe('False if the agent must be restarted.'),
+})
 export const AddedDevice = z.strictObject({
   file: z.string(),
   deviceId: z.string(),

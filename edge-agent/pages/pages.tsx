@@ -111,7 +111,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'testable'>
+  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'nameOf' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf' | 'before'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -313,7 +313,9 @@ class Pages {
         testable={(deviceId) => setup.testable(deviceId)}
         changeable={(deviceId) => setup.changeable(deviceId)}
         isRemoved={(deviceId) => setup.isRemoved(deviceId)}
+        nameIn={(deviceId) => setup.nameOf(deviceId)}
         addedId={c.req.query('added')}
+        isChanged={c.req.query('changed') !== undefined}
         isRestartDue={setup.isRestartDue}
         hasFireAlarm={config.devices.some((entry) => capabilitiesOf(entry).emergency !== undefined)}
         attached={attached}

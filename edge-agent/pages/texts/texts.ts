@@ -81,6 +81,7 @@ export interface SetupTexts {
   removeQuestion: string
   removed: string
   changed(file: string): string
+  changedInUse(file: string): string
   searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
   problems: Readonly<Record<string, string>>

@@ -67,6 +67,19 @@ describe('the emergency of an agent', () => {
     ])
   })
 
+  it('commands a device again that was connected anew with other settings', () => {
+    const b = bench({ panel: OPEN }, ['gate'], {})
+    b.state('panel', 'ready')
+    b.emergency.onLevel('panel', false)
+    b.emergency.repeat('gate')
+    b.emergency.onLevel('panel', true)
+    expect(b.opened()).toEqual([
+      ['gate', false],
+      ['gate', false],
+      ['gate', true],
+    ])
+  })
+
   it('opens at the first active level, before it records anything, and closes when the last input clears', () => {
     const b = bench({ panel: CLOSED, button: OPEN }, ['gate', 'cabinet'], {})
     for (const deviceId of ['panel', 'button']) b.state(deviceId, 'ready')

@@ -190,6 +190,7 @@ export function pagesBench(): PagesBench {
       testable: () => [],
       changeable: () => undefined,
       isRemoved: () => false,
+      nameOf: () => undefined,
       isRestartDue: false,
     },
     gates: {
