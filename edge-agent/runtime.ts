@@ -238,6 +238,7 @@ export class Agent {
       alarms: {
         request: () => this.gates.alarms.request(),
         receive: (awaited, answer) => this.gates.alarms.receive(awaited, answer),
+        isAwaited: () => this.gates.alarms.isAwaited(),
       },
       onChange: () => {
         // An acknowledgement gives reports of tills their position, a policy names the agents that receive them.
@@ -299,6 +300,7 @@ export class Agent {
       onAlarm: (deviceId, tag, assessment, eventId) =>
         this.#show(deviceId, alarmResult(tag, assessment, { offline: !link.isOnline, eventId, items: this.items })),
       operatorName: (id) => this.trust.policy?.operators.find(({ operatorId }) => operatorId === id)?.name,
+      onAwaited: link.awaitAlarms,
       onHandled: (deviceId, alarmId, state) => this.feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
     })
   }

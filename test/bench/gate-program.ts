@@ -79,6 +79,7 @@ const gates = new Gates({
   onAlarm: (_gate, epc) => void alarms.set(epc, process.hrtime.bigint()),
   ledger,
   operatorName: () => undefined,
+  onAwaited: () => undefined,
   onHandled: () => undefined,
   log,
 })

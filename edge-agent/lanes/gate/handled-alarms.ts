@@ -20,6 +20,8 @@ export interface HandledAlarmsParts {
   operatorName(operatorId: string): string | undefined
   /** Trusted time, ms. */
   nowMs(): number
+  /** Called when the gates begin to wait for what people do about an alarm (`isAwaited`). */
+  onAwaited(): void
   /** Called when a state changed and is durable. */
   onHandled(deviceId: string, eventId: string, state: AlarmState): void
 }
@@ -41,6 +43,8 @@ interface Handling {
   readonly recoveredCent?: number
 }
 
+/** Time after an alarm in which a person is likely to decide about it, ms. */
+const AWAITED_MS = 10 * 60_000
 /** Alarms that are older than this at the start are left to the console, ms. */
 const KEPT_MS = 24 * 3_600_000
 /** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
@@ -57,7 +61,7 @@ export const ALARMS_LIMIT = 200
  */
 export class HandledAlarms {
   readonly #parts: HandledAlarmsParts
-  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number }>()
+  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number; raisedMs: number }>()
   /** Events of the alarms before the start, oldest first. */
   readonly #before: readonly ProtectionEvent[]
 
@@ -67,7 +71,7 @@ export class HandledAlarms {
     this.#before = rows
       .flatMap(({ body: { event } }) => (event && event.deviceId !== undefined ? [event] : []))
       .slice(-ALARM_STATES_LIMIT)
-    for (const { deviceId = '', eventId } of this.#before) this.raised(deviceId, eventId)
+    for (const { deviceId = '', eventId } of this.#before) this.#remember(deviceId, eventId)
     for (const { seq, body } of rows) if (body.evidence?.kind === 'alarm_handled') this.#restore(body.evidence, seq)
   }
 
@@ -86,7 +90,21 @@ export class HandledAlarms {
 
   /** Remembers an alarm of a gate. */
   raised(deviceId: string, eventId: string): void {
-    this.#alarms.set(eventId, { deviceId, lastRow: 0 })
+    const wasAwaited = this.isAwaited()
+    this.#remember(deviceId, eventId)
+    if (!wasAwaited) this.#parts.onAwaited()
+  }
+
+  /** True for some minutes after an alarm, until its cause is recorded: somebody may look at the gate and the console. */
+  isAwaited(): boolean {
+    const sinceMs = this.#parts.nowMs() - AWAITED_MS
+    return [...this.#alarms.values()]
+      .slice(-ALARM_STATES_LIMIT)
+      .some(({ state, raisedMs }) => raisedMs > sinceMs && (state === undefined || state.step === 'acknowledged'))
+  }
+
+  #remember(deviceId: string, eventId: string): void {
+    this.#alarms.set(eventId, { deviceId, lastRow: 0, raisedMs: this.#parts.nowMs() })
     const oldest = this.#alarms.keys().next().value
     if (this.#alarms.size > ALARMS_LIMIT && oldest !== undefined) this.#alarms.delete(oldest)
   }

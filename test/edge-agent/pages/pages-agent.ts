@@ -206,6 +206,7 @@ export function pagesBench(): PagesBench {
         journal: { write: async () => undefined },
         operatorName: () => undefined,
         nowMs: platform.clock.wall,
+        onAwaited: () => undefined,
         onHandled: (deviceId, alarmId, state) => feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
       }),
     },

@@ -196,6 +196,22 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
+  it('shows without a broker within four seconds what people in the console did, some minutes after the alarm', async () => {
+    await open()
+    const causeAfter = async (waitMs: number, limitMs: number) => {
+      await carryOut(await newItem())
+      const { eventId } = (await storedEvents()).findLast((e) => e.reason === 'gate_alarm') ?? {}
+      await store.world.advance(waitMs)
+      await store.drive(store.shop.ok('disposeAlarm', { eventId, disposition: 'phantom', operatorId: 'office' }))
+      const state = () => store.agent.gates.alarms.stateOf(eventId)?.step
+      await store.until('the cause', () => state() === 'phantom', limitMs)
+    }
+    await causeAfter(0, 4_000)
+    expect(store.agent.gates.alarms.isAwaited()).toBe(false)
+    await causeAfter(60_000, 4_000)
+    await causeAfter(11 * 60_000, 16_000)
+  })
+
   it('shows within two seconds what people in the console did about its alarm', async () => {
     await open({ broker: true })
     await carryOut(await newItem())

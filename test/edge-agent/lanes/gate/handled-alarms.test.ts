@@ -30,6 +30,7 @@ function bench() {
     journal: { write: async () => void steps.push('events') },
     operatorName: () => undefined,
     nowMs: () => 1_000,
+    onAwaited: () => undefined,
     onHandled: (_deviceId, eventId, { step, by }) => steps.push(`${eventId} ${step} ${by}`),
   })
   const by = (step: AlarmStep, name = 'Anna') => ({ step, name, operatorId: `op_${name}` })
