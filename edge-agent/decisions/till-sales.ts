@@ -184,10 +184,14 @@ export class TillSales {
     const saleKey = saleKeyOf(this.#parts.storeId, sale)
     const content = saleContent(sale)
     const { state = 'paid', version = 1 } = sale
+    const before = till.sale(saleKey)
+    if (state === 'void' && !mayVoid && before?.state !== 'open')
+      throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
+    // The sale may be paid at another agent.
+    const isOpen = before?.state === 'open'
+    if (state === 'void' && (!before || (isOpen && this.#known(`S${saleKey}`)))) this.#void(sale, undefined, nowMs)
     const known = till.sale(saleKey)
     const isSame = known?.content === content
-    if (state === 'void' && !mayVoid && known?.state !== 'open')
-      throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
       // A late copy of an earlier state is no conflict.
@@ -214,14 +218,16 @@ export class TillSales {
     const isElsewhere = isPaidNow && this.#known(`S${saleKey}`) !== undefined
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
-    const { answer, pieces, returned } = this.#assess(sale, becomes, nowMs)
+    const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
+    const { answer, pieces, returned } = this.#assess(sale, becomes, stop, nowMs)
+    if (state === 'void') answer.warnings = []
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
     if (becomes === 'cancelled')
       answer.warnings.push({
         code: 'sale_is_void',
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
-    if (isPaidNow) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
+    if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq })
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
@@ -267,6 +273,7 @@ export class TillSales {
   #assess(
     sale: TillSale,
     becomes: 'paid' | 'cancelled' | undefined,
+    stop: Warning | undefined,
     nowMs: number,
   ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
     const { items } = this.#parts
@@ -280,7 +287,6 @@ export class TillSales {
       warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
     if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
       warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
-    const stop = isSold ? this.#whyStopped(sale, nowMs) : undefined
     warnings.push(...recalledLines(sale, this.#parts.recalledGtins()))
     if (stop) warnings.push(stop)
     const pieces: SoldPiece[] = []

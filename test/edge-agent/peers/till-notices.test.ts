@@ -12,13 +12,13 @@ import { until } from '../../support/receiver.ts'
 const s = lanStore()
 
 /** Both agents may record sales; then the cloud is cut. */
-async function openTills(count: number, agents?: string[]): Promise<string[]> {
+async function openTills(count: number, agents?: string[], limits: Json = {}): Promise<string[]> {
   const { storeId } = s.shop
   const epcs: string[] = []
   for (let i = 0; i < count; i++) epcs.push((await s.shop.newItem(s.shop.products[0])).epc)
   const { policy } = await s.shop.ok('fetchProtectionPolicy', { storeId })
   const named = agents ?? s.nodes.map((node) => node.agent.identity.agentId)
-  await s.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents: named } } })
+  await s.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents: named, ...limits } } })
   for (const node of s.nodes)
     await until('policy and items', async () => {
       await node.agent.link.poll()
@@ -71,6 +71,33 @@ it('a void reaches the other gates, too, and its receipt releases nothing there'
   await becomes(s.other, epc, 'cancelled')
   const denied = s.home.agent.ledger.till.changesAfter(0).tags.find(({ name }) => name.startsWith('R'))
   expect(s.other.agent.ledger.claims.isDenied(denied?.name.slice(1) ?? '')).toBe(true)
+})
+
+it('a sale sent as void to an agent that did not take it counts at both, also before the notice', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  const sold = sale(a)
+  const { receiptToken } = await post(s.home, 'sales', sold)
+  await becomes(s.other, a, 'paid')
+  expect(await post(s.other, 'sales', { ...sold, state: 'void' })).toMatchObject({ warnings: [] })
+  await becomes(s.home, a, 'cancelled')
+  expect(statusAt(s.other, a)).toBe('cancelled')
+  const early = sale(b)
+  await post(s.other, 'sales', { ...early, state: 'void' })
+  await post(s.home, 'sales', early)
+  await becomes(s.other, b, 'cancelled')
+  await becomes(s.home, b, 'cancelled')
+  expect(receiptToken).toEqual(expect.any(String))
+})
+
+it('a sale beyond the limits gives no rights at another agent that gets it, too', async () => {
+  const [epc = ''] = await openTills(1, undefined, { valuePerHour: 1 })
+  const sold = { ...sale(epc), receiptCodes: ['code-over-limit'] }
+  for (const node of [s.home, s.other, s.other]) {
+    const answer = await post(node, 'sales', sold)
+    expect(answer.receiptToken).toBeUndefined()
+    expect(answer.warnings.map(({ code }: Json) => code)).toContain('sale_over_limit')
+  }
+  expect([statusAt(s.home, epc), statusAt(s.other, epc)]).toEqual(['sellable', 'sellable'])
 })
 
 it('a void or a whole return at an agent that did not take the sale counts at both', async () => {
