@@ -1,6 +1,6 @@
+import { hash } from 'node:crypto'
 import type { SoldCode } from '../../policy/documents/till-notice.ts'
 import { keyRing, type KeyRing, type Signer } from '../../policy/documents/keys.ts'
-import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import {
   extractReceiptToken,
   openReceipt,
@@ -16,7 +16,10 @@ import type { Trust } from '../trust/trust.ts'
 import type { FoundReceipt } from './pickup-code.ts'
 
 /** A sale that a till reported to an agent of the store, and whose receipt the cloud has perhaps not signed yet. */
-export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass' | 'goods'>
+export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass'> & {
+  /** Undefined: its receipt has no room for them, and nobody announced them. */
+  goods: string | undefined
+}
 
 /** `sale`: the cloud has no receipt for the code yet, or cannot be reached. `needs_staff`: two sales have the code. */
 export type SoldByCode =
@@ -51,11 +54,19 @@ export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<S
   return knownHere(parts, text) ?? { kind: 'none', why: isUnknown ? 'unknown_code' : 'needs_connection' }
 }
 
-function knownHere({ ledger, trust, clock, storeId, agentId }: SaleCodesParts, text: string): SoldByCode | undefined {
+function salesOfCode(
+  { ledger, trust, agentId }: Pick<SaleCodesParts, 'ledger' | 'agentId'> & { trust: Pick<Trust, 'policy'> },
+  code: string,
+  nowS: number,
+) {
   const agents = trust.policy?.policy.tillSales.agents ?? []
-  const [sale, another] = ledger.till
-    .salesWithCode(receiptCodeHash(storeId, text), Math.floor(clock.now().nowMs / 1_000))
-    .filter(({ sender }) => agents.includes(sender === '' ? agentId : sender))
+  const sales = ledger.till.salesWithCode(code, Math.floor(nowS))
+  return sales.filter(({ sender }) => agents.includes(sender === '' ? agentId : sender))
+}
+
+function knownHere(parts: SaleCodesParts, text: string): SoldByCode | undefined {
+  const code = receiptCodeHash(parts.storeId, text)
+  const [sale, another] = salesOfCode(parts, code, parts.clock.now().nowMs / 1_000)
   if (another) return { kind: 'none', why: 'needs_staff' }
   return (
     sale && {
@@ -86,26 +97,27 @@ export function openSellerReceipt(
  * by its goods, as for a code. Undefined for any other text, and if the cloud has revoked the agent. Never throws.
  */
 export async function saleOfSellerReceipt(
-  {
-    link,
-    trust,
-    clock,
-    storeId,
-  }: Pick<SaleCodesParts, 'link' | 'clock' | 'storeId'> & { trust: Pick<Trust, 'policy'> },
+  parts: Pick<SaleCodesParts, 'ledger' | 'link' | 'clock' | 'storeId' | 'agentId'> & { trust: Pick<Trust, 'policy'> },
   scanned: string,
 ): Promise<{ receipt: string } | { sale: KnownSale } | undefined> {
+  const { link, trust, clock, storeId } = parts
   const opened = openSellerReceipt(trust, scanned, storeId, validationTime(clock))
   if (!opened.ok) return undefined
   const code = extractReceiptToken(scanned)
   const answer = link.isOnline ? await link.call('getReceiptFromCode', { storeId, code }) : undefined
   if (answer?.kind === 'answered' && typeof answer.body['token'] === 'string') return { receipt: answer.body['token'] }
   if (answer?.kind === 'refused' && answer.status !== 404) return undefined
-  return { sale: knownSaleOf(opened.claims) }
+  const { cti, exp, riskClass, entries } = opened.claims
+  const sale = hex(cti)
+  const [announced] = salesOfCode(parts, goodsCode(sale), 0)
+  return { sale: { sale, exp, riskClass, goods: entries ? entries.map(hex).join('') : announced?.goods } }
 }
 
-function knownSaleOf({ cti, exp, riskClass, entries = [] }: ReceiptClaims): KnownSale {
-  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  return { sale: hex(cti), exp, riskClass, goods: entries.map(hex).join('') }
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+
+/** Under this code agents announce the goods of a sale whose receipt has no room for them. No till can print it. */
+export function goodsCode(saleKey: string): string {
+  return hash('sha256', `untag/sale-goods/1\0${saleKey}`, 'hex').slice(0, 32)
 }
 
 /**
@@ -119,6 +131,6 @@ export function signSellerReceipt(
   const { policy } = trust
   if (!policy || trust.stage() === 'expired' || clock.now().trust === 'none') return undefined
   const cti = Buffer.from(sale, 'hex')
-  const entries = (goods.match(/.{8}/g) ?? []).map((entry) => Buffer.from(entry, 'hex'))
+  const entries = (goods?.match(/.{8}/g) ?? []).map((entry) => Buffer.from(entry, 'hex'))
   return signSaleReceipt({ storeId, exp, cti, riskClass, policyVersion: policy.ver }, entries, signer())
 }

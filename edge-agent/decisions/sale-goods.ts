@@ -68,7 +68,7 @@ const BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellabl
 /** Most tags of tills that one decision compares with a receipt. */
 const BACK_LIMIT = 50_000
 /** Characters of an entry in hex. */
-const ENTRY_CHARACTERS = 8
+export const ENTRY_CHARACTERS = 8
 const KINDS = { E: 'epc', U: 'tagUid', T: 'tagId' } as const
 
 export interface ReportParts {
@@ -84,7 +84,7 @@ export interface SaleGoodsParts extends ReportParts {
 type Items = Pick<Replica, 'find' | 'findByKey' | 'keysOf' | 'namesIn'>
 
 /** What the receipt and the codes of a sale, stored at `nowMs`, stand for. */
-export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): KnownSale {
+export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): KnownSale & { goods: string } {
   return {
     sale: saleKey,
     exp: Math.floor(nowMs / 1_000) + RECEIPT_LIFE,
@@ -188,6 +188,8 @@ class GoodsReader {
   /** Entries in hex; empty if the receipt does not tell its goods apart. */
   readonly #entries: readonly string[]
   readonly #units: KnownUnit[]
+  /** True if nobody told the goods of a sale: then any recall or hold may be about them. */
+  readonly #isUnknown: boolean
   #isUnclear = false
 
   constructor(parts: ReportParts, sale: ReceiptClaims | KnownSale) {
@@ -196,7 +198,8 @@ class GoodsReader {
     this.#cti = 'cti' in sale ? sale.cti : Buffer.from(sale.sale, 'hex')
     this.#exp = sale.exp
     this.#riskClass = sale.riskClass
-    this.#entries = 'cti' in sale ? (sale.entries ?? []).map(hexOf) : decodeGoods(sale.goods)
+    this.#entries = 'cti' in sale ? (sale.entries ?? []).map(hexOf) : decodeGoods(sale.goods ?? '')
+    this.#isUnknown = !('cti' in sale) && sale.goods === undefined
     const count = 'cti' in sale ? sale.units : this.#entries.length
     this.#units = Array.from({ length: count }, () => NOTHING_KNOWN)
   }
@@ -206,16 +209,17 @@ class GoodsReader {
   }
 
   read(covered?: readonly number[], named?: SaleGoods['named']): SaleGoods {
+    const isOver = isSaleOver(this.#parts, this.#key)
     return {
       key: this.#key,
       exp: this.#exp,
       riskClass: this.#riskClass,
       receipt: this.#receipt,
-      isOver: isSaleOver(this.#parts, this.#key),
+      isOver,
       units: this.#units,
       covered: this.#receipt ? (covered ?? [...this.#units.keys()]) : [],
       named,
-      isUnclear: this.#isUnclear,
+      isUnclear: this.#isUnclear && !isOver,
     }
   }
 
@@ -225,6 +229,7 @@ class GoodsReader {
    */
   addRecalls(): void {
     const { trust, ledger } = this.#parts
+    if (this.#isUnknown && (trust.policy?.recalledGtins ?? []).length > 0) this.#isUnclear = true
     const gtins = this.#entries.length > 0 ? (trust.policy?.recalledGtins ?? []) : []
     const recalled = new Set(gtins.map((gtin) => this.#entryOf('gtin', gtin)))
     for (const [n, entry] of this.#entries.entries()) if (recalled.has(entry)) this.#add(n, { isRecalled: true })
@@ -249,6 +254,7 @@ class GoodsReader {
 
   /** Items whose status may stop a unit: a hold counts with and without the tag (ADR releases). */
   addStopped(items: Items): void {
+    if (this.#isUnknown && items.namesIn(HELD)?.length !== 0) this.#isUnclear = true
     if (this.#entries.length === 0) return
     const statuses = this.#receipt ? STOPPED : HELD
     const names = items.namesIn(statuses)
@@ -268,6 +274,9 @@ class GoodsReader {
       const item = items.findByKey(name)
       if (item) this.#add(this.#units.length, { item })
     }
+    // Goods came back, and no other is known to be left.
+    const isLeft = this.#units.some(({ item, cameBack }) => item?.status === 'paid' && !cameBack)
+    if (!isLeft && this.#units.some(({ cameBack }) => cameBack)) this.#isUnclear = true
   }
 
   /** Notes what is known of the item that the request names. Returns the numbers of its units, and the item. */

@@ -30,8 +30,9 @@ import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
-import type { KnownSale } from './sale-codes.ts'
-import { soldGoods } from './sale-goods.ts'
+import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
+import { goodsCode, type KnownSale } from './sale-codes.ts'
+import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import {
   givesRights,
   mayComeBack,
@@ -261,8 +262,10 @@ export class TillSales {
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
   #saveCodes(sale: TillSale, saleKey: string, nowMs: number): void {
     const { ledger, storeId } = this.#parts
-    for (const code of new Set(sale.receiptCodes))
-      ledger.till.saveCode({ code: receiptCodeHash(storeId, code), ...soldGoods(sale, saleKey, nowMs) })
+    const sold = soldGoods(sale, saleKey, nowMs)
+    const codes = new Set(sale.receiptCodes?.map((code) => receiptCodeHash(storeId, code)))
+    if (sold.goods.length > MAX_ENTRIES * ENTRY_CHARACTERS) codes.add(goodsCode(saleKey))
+    for (const code of codes) ledger.till.saveCode({ code, ...sold })
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {

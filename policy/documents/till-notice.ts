@@ -22,7 +22,7 @@ export const RANK_LIMIT = 2 ** 31
 /** `saleKeyOf`. */
 const SaleKey = z.string().regex(/^[0-9a-f]{32}$/)
 
-/** A sale that opens a barrier by a code which its till printed. */
+/** A sale that opens a barrier by a code which its till printed, or whose signed receipt has no room for its goods. */
 const SoldCode = z.strictObject({
   /** `receiptCodeHash`. */
   code: z.string().regex(/^[0-9a-f]{32}$/),

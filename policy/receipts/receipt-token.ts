@@ -122,7 +122,7 @@ export function signReceiptForQr(
 
 /**
  * Signs the receipt of a sale that a till reported to an agent (ADR till-sales). Its entries are the goods of the sale,
- * for recalls and holds, and no units: it has only its own right (`PASS`).
+ * for recalls and holds, and no units: it has only its own right (`PASS`). A receipt of more than 32 goods has no entries.
  */
 export function signSaleReceipt(
   claims: Omit<ReceiptClaims, 'units' | 'entries' | 'facts' | 'namesDigest'>,

@@ -83,6 +83,23 @@ export async function promoteNextKey(db: Db, agent: Row<'agent'>, key: Verificat
     .values({ agent_id: agent.agent_id, x: agent.x, retired_ms: nowMs })
     .onConflict((c) => c.columns(['agent_id', 'x']).doUpdateSet({ retired_ms: nowMs }))
     .execute()
+  const kept = await db
+    .selectFrom('agent_former_key')
+    .select('x')
+    .where('agent_id', '=', agent.agent_id)
+    .orderBy('retired_ms', 'desc')
+    .orderBy('x')
+    .limit(FORMER_KEYS_LIMIT)
+    .execute()
+  await db
+    .deleteFrom('agent_former_key')
+    .where('agent_id', '=', agent.agent_id)
+    .where(
+      'x',
+      'not in',
+      kept.map((key) => key.x),
+    )
+    .execute()
   await db.updateTable('agent').set({ x: key.x, next_x: null }).where('agent_id', '=', agent.agent_id).execute()
   await endLogins(db, agent.agent_id)
   await raiseDocumentVersion(db, agent.store_id)

@@ -92,7 +92,7 @@ export async function readReceipt(
   const { db, services } = call
   const keys = services.authority.keysOf(tenant).ring
   const opened = openReceipt(text, { keys })
-  const genuine = opened.ok ? opened : ((await openAgentReceipt(db, text)) ?? opened)
+  const genuine = opened.ok ? opened : ((await openAgentReceipt(db, text, services.platform.clock.wall())) ?? opened)
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }

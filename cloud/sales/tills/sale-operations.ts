@@ -240,7 +240,7 @@ export const getReceiptFromCode = operation({
 
 /** Identity of the sale that printed this text: a code, or the receipt that an agent signed. Throws 404 and 409. */
 async function saleKeyOfPrint(call: Call, store: Row<'store'>, text: string): Promise<string> {
-  const receipt = await openAgentReceipt(call.db, text)
+  const receipt = await openAgentReceipt(call.db, text, call.nowMs)
   if (!receipt) return saleKeyOfCode(call, store, text, call.nowMs - RECEIPT_LIFE * 1_000)
   if (receipt.ok && receipt.claims.storeId === store.store_id) return Buffer.from(receipt.claims.cti).toString('hex')
   if (!receipt.ok && receipt.fault === 'key_revoked')

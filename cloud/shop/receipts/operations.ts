@@ -183,7 +183,8 @@ export async function readPublicReceipt(
 
 /** Finds the purchase of a receipt by its token or the text of its QR code. */
 export async function purchaseOfReceiptText(call: Pick<Call, 'db' | 'services'>, token: string) {
-  const opened = (await openCloudReceipt(call, token)) ?? (await openAgentReceipt(call.db, token))
+  const nowMs = call.services.platform.clock.wall()
+  const opened = (await openCloudReceipt(call, token)) ?? (await openAgentReceipt(call.db, token, nowMs))
   return opened?.ok ? findPurchaseOfReceipt(call.db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { checkDigit } from '../../../policy/gs1/gtin.ts'
 import { newId } from '../../../policy/ids.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
@@ -24,6 +25,7 @@ afterEach(() => store.stop())
 
 const OPEN = { authorized: true, outcome: 'confirmed' }
 const USED = { authorized: false, reason: 'already_redeemed' }
+const eanOf = (digits: string) => `${digits}${checkDigit(digits)}`
 const code = () => `C-${newId('x', store.world)}`
 
 async function offline(isOffline = true): Promise<void> {
@@ -172,6 +174,26 @@ it('opens by its signed receipt also at an agent that heard nothing of the sale,
   } finally {
     await other.stop()
   }
+})
+
+it('opens nothing for a signed receipt with a recalled product among many, or whose goods came back', async () => {
+  pair()
+  const [plain, recalled] = store.shop.products
+  const { epc } = await store.drive(store.shop.newItem(plain))
+  await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
+  await store.drive(store.shop.ok('recallProducts', { ean: recalled.ean, reason: 'Metall' }))
+  await store.until('the recall', () => (store.agent.trust.policy?.recalledGtins ?? []).length > 0)
+  await offline()
+  const line = (ean: string) => ({ ean, quantity: 1, priceUnit: 990, vat: 19 })
+  const others = Array.from({ length: 40 }, (_, n) => line(eanOf(`40055500${String(n).padStart(4, '0')}`)))
+  const many = await post('/v1/sales', sale([], { lines: others }))
+  const bad = await post('/v1/sales', sale([], { lines: [...others, line(recalled.ean)] }))
+  expect(await scan(bad.receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
+  expect(await scan(many.receiptToken)).toMatchObject(OPEN)
+  const named = { lines: [{ name: 'Jacke', quantity: 1, priceUnit: 990, vat: 19, epcs: [epc] }] }
+  const back = await post('/v1/sales', sale([], named))
+  await post('/v1/returns', { returnId: 'tag', epcs: [epc] })
+  expect((await scan(back.receiptToken)).authorized).toBe(false)
 })
 
 it('opens nothing after a void, a return of the whole sale, or for a sale beyond the limits', async () => {
