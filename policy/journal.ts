@@ -85,9 +85,23 @@ export const Evidence = z.discriminatedUnion('kind', [
       .optional(),
   }),
   /** A till sold. `items`: epoch and number of the item sequence that the agent knew. */
-  z.strictObject({ kind: z.literal('sale'), sale: TillSale, items: z.tuple([z.int().min(0), z.int().min(0)]) }),
+  z.strictObject({
+    kind: z.literal('sale'),
+    sale: TillSale,
+    items: z.tuple([z.int().min(0), z.int().min(0)]),
+    /** A void by a program that may not void paid sales: it ends an open one. */
+    onlyOpen: z.literal(true).optional(),
+  }),
   z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: z.string().min(1).max(300).optional() }),
-  z.strictObject({ kind: z.literal('sale_return'), return: TillReturn }),
+  z.strictObject({
+    kind: z.literal('sale_return'),
+    return: TillReturn,
+    /** `saleKeyOf` the sale, if the return names it by its receipt or code. */
+    sale: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/)
+      .optional(),
+  }),
   /** An operator acknowledged or disposed of an alarm at a gate of this agent. */
   z.strictObject({
     kind: z.literal('alarm_handled'),

@@ -1,6 +1,5 @@
 import type { ItemFacts } from '../../policy/decide.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import { RECALLED } from '../../policy/item-status.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
@@ -16,6 +15,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { TillReports } from '../ledger/till-reports.ts'
 import type { Trust } from '../trust/trust.ts'
 import { hasComeBack } from './goods-back.ts'
+import { productOfLine } from './till-doubts.ts'
 import type { KnownSale } from './sale-codes.ts'
 
 /**
@@ -66,7 +66,9 @@ const HELD: ReadonlySet<ItemStatus> = new Set(['exception_hold'])
 /** Statuses that a till gives goods that came back. */
 const BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
 /** Most tags of tills that one decision compares with a receipt. */
-const BACK_LIMIT = 50_000
+const BACK_LIMIT = 10_000
+/** Stands for a product that the agent cannot name. */
+const UNKNOWN_ENTRY = 'ffffffff'
 /** Characters of an entry in hex. */
 export const ENTRY_CHARACTERS = 8
 const KINDS = { E: 'epc', U: 'tagUid', T: 'tagId' } as const
@@ -100,10 +102,11 @@ function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): strin
   const entries = lines
     .filter(({ quantity }) => quantity > 0)
     .flatMap((line) => {
-      const gtin = line.ean === undefined ? undefined : toGtin14(line.ean)
+      const product = productOfLine(line)
       const tags = tagsOf(line).filter((tag) => tag.isValid && !cancelled.has(saleTagKey(tag)))
       const names = tags.map(({ kind, id }) => receiptEntry(cti, kind, id))
-      return gtin === undefined ? names : [receiptEntry(cti, 'gtin', gtin), ...names]
+      if (product === undefined) return names
+      return [product === 'unknown' ? Buffer.from(UNKNOWN_ENTRY, 'hex') : receiptEntry(cti, 'gtin', product), ...names]
     })
   return [...new Set(entries.map(hexOf))].join('')
 }
@@ -199,7 +202,7 @@ class GoodsReader {
     this.#exp = sale.exp
     this.#riskClass = sale.riskClass
     this.#entries = 'cti' in sale ? (sale.entries ?? []).map(hexOf) : decodeGoods(sale.goods ?? '')
-    this.#isUnknown = !('cti' in sale) && sale.goods === undefined
+    this.#isUnknown = !('cti' in sale) && (sale.goods === undefined || this.#entries.includes(UNKNOWN_ENTRY))
     const count = 'cti' in sale ? sale.units : this.#entries.length
     this.#units = Array.from({ length: count }, () => NOTHING_KNOWN)
   }

@@ -1,5 +1,6 @@
 import { isSold } from '../../policy/item-status.ts'
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { readProductCode } from '../../policy/gs1/product-code.ts'
 import { lineIdOf, type SaleTag, type TillSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
@@ -25,17 +26,27 @@ export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
   return item === undefined || isSold(item.status)
 }
 
+/**
+ * GTIN-14 of the product of a line, in whichever way the till writes it. `unknown`: only the cloud knows it. Undefined:
+ * the line has no product.
+ */
+export function productOfLine({ ean, productId }: TillSale['lines'][number]): string | 'unknown' | undefined {
+  if (ean === undefined) return productId === undefined ? undefined : 'unknown'
+  const read = readProductCode(ean.trim())
+  return read.ok ? read.code.gtin14 : (toGtin14(ean.trim()) ?? 'unknown')
+}
+
 /** Lines whose product is recalled as a whole. */
 export function recalledLines({ lines }: Pick<TillSale, 'lines'>, recalledGtins: readonly string[]): Warning[] {
   if (recalledGtins.length === 0) return []
   const recalled = new Set(recalledGtins)
-  return lines.flatMap(({ ean, quantity, lineId }, i) =>
-    ean !== undefined && quantity > 0 && recalled.has(toGtin14(ean) ?? '')
+  return lines.flatMap((line, i) =>
+    line.quantity > 0 && recalled.has(productOfLine(line) ?? '')
       ? [
           {
             code: 'sale_of_held_item',
-            message: `the product ${ean} is recalled: keep the goods here`,
-            lineId: lineIdOf({ lineId }, i),
+            message: `the product ${line.ean ?? ''} is recalled: keep the goods here`,
+            lineId: lineIdOf(line, i),
           },
         ]
       : [],

@@ -25,10 +25,10 @@ import {
   type TillSale,
 } from '../../policy/till-sale.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
+import { TillRefusal, type ReturnAnswer, type SaleAnswer, type VoidAnswer } from './till-answers.ts'
 import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
@@ -47,52 +47,6 @@ import {
 export const WAITING_LIMIT = 300_000
 /** Their bytes: 72 hours of a large store are 0.5 GB. */
 export const WAITING_BYTES_LIMIT = 2_000_000_000
-
-export interface SaleAnswer {
-  saleId: string
-  /** True once the cloud has the sale. */
-  synced: boolean
-  /** Receipt that this agent signed for the sale. */
-  receiptToken?: string
-  items: { lineId: string; tag: string; itemStatus?: ItemStatus }[]
-  warnings: Warning[]
-}
-
-export interface VoidAnswer {
-  saleId: string
-  synced: boolean
-  /** True if this agent does not know the sale as paid: the void applies to it as soon as it arrives. */
-  waiting: boolean
-  items: { tag: string; itemStatus: ItemStatus }[]
-}
-
-export interface ReturnAnswer {
-  returnId: string
-  synced: boolean
-  /** True if this agent does not know the goods of the sale: they alarm as soon as it, or the cloud, knows them. */
-  waiting: boolean
-  items: { tag: string; itemStatus: ItemStatus }[]
-}
-
-/** Why a report of a till is refused. */
-export class TillRefusal extends Error {
-  override name = 'TillRefusal'
-  readonly code:
-    | 'sales_not_allowed'
-    | 'right_missing'
-    | 'sale_conflict'
-    | 'too_many_open_sales'
-    | 'too_many_waiting_returns'
-    | 'sale_queue_full'
-    | 'invalid'
-  /** Field, for `invalid`. */
-  readonly path: string | undefined
-  constructor(code: TillRefusal['code'], message: string, path?: string) {
-    super(message)
-    this.code = code
-    this.path = path
-  }
-}
 
 interface TillSalesParts {
   ledger: Ledger
@@ -136,7 +90,8 @@ export class TillSales {
     const answer = await ledger.commits.durably(() => this.#sell(sale, mayVoid, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
     const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
-    const isPaid = saved?.state === 'paid' && givesRights(saved)
+    // A late copy of an open sale may have other goods.
+    const isPaid = saved?.state === 'paid' && saved.content === saleContent(sale) && givesRights(saved)
     const receiptToken = isPaid ? this.#parts.signReceipt(soldGoods(sale, saved.saleKey, saved.storedMs)) : undefined
     return { ...answer, ...(receiptToken !== undefined && { receiptToken }) }
   }
@@ -186,7 +141,7 @@ export class TillSales {
     const content = saleContent(sale)
     const { state = 'paid', version = 1 } = sale
     const before = till.sale(saleKey)
-    if (state === 'void' && !mayVoid && before?.state !== 'open')
+    if (state === 'void' && !mayVoid && (before?.state !== 'open' || this.#known(`S${saleKey}`)))
       throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
     // The sale may be paid at another agent.
     const isOpen = before?.state === 'open'
@@ -210,7 +165,9 @@ export class TillSales {
         'too_many_open_sales',
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
-    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } })
+    const items = this.#parts.items.position()
+    const onlyOpen = state === 'void' && !mayVoid ? ({ onlyOpen: true } as const) : {}
+    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...onlyOpen } })
     // Another agent announces a void by its receipt.
     const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
     const isVoid = state === 'void' || wasVoided
@@ -408,7 +365,7 @@ export class TillSales {
         'too_many_waiting_returns',
         `${WAITING_RETURNS_LIMIT} returns wait for this sale: send the sale first`,
       )
-    const seq = ledger.journal.append({ atMs: nowMs, evidence: { kind: 'sale_return', return: request } })
+    const seq = ledger.journal.append({ atMs: nowMs, evidence: returnRow(request, saleKey) })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const to = { status, nowMs, seq } as const
     const back =
@@ -498,3 +455,9 @@ function sizeOf(lists: readonly NamedTags[]): number {
 }
 
 const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
+
+/** The row of a return. The cloud may not have the sale yet that its receipt or code names. */
+function returnRow(request: TillReturn, saleKey: string | undefined): JournalBody['evidence'] {
+  const isNamed = request.receipt !== undefined || request.code !== undefined
+  return { kind: 'sale_return', return: request, ...(isNamed && saleKey !== undefined && { sale: saleKey }) }
+}

@@ -53,10 +53,14 @@ export async function applyTill(
   }
   try {
     if (evidence.kind === 'sale')
-      await recordSale(call, store, evidence.sale, { storedMs, agent: { agentId, items: evidence.items } })
+      await recordSale(call, store, evidence.sale, {
+        storedMs,
+        agent: { agentId, items: evidence.items },
+        onlyOpen: evidence.onlyOpen,
+      })
     else if (evidence.kind === 'sale_void')
       await voidSaleOf(call, store, evidence, { reason: evidence.reason, agentId, storedMs })
-    else await recordReturn(call, store, evidence.return, { storedMs, agentId })
+    else await recordReturn(call, store, evidence.return, { storedMs, agentId, saleKey: evidence.sale })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.

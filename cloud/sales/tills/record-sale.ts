@@ -78,13 +78,14 @@ export async function recordSale(
     if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, recorded)
     if (known.content !== content && known.state === 'open')
       throw precondition('sale_version', `version ${known.version} of this sale has other lines: send a higher version`)
-    if (state === 'void' && known.state === 'paid') await voidRecorded(call, store, known, undefined)
+    if (state === 'void' && known.state === 'paid' && !recorded.onlyOpen)
+      await voidRecorded(call, store, known, undefined)
     return { isNew: false, result: resultOf(sale, known) }
   }
   // A late copy of an open sale that was voided changes nothing, and a void sells nothing.
   if (state === 'open' && known?.state === 'void') return { isNew: false, result: resultOf(sale, known) }
   if (state === 'void') {
-    const isNew = known?.state !== 'void'
+    const isNew = known?.state !== 'void' && (known?.state === 'open' || !recorded.onlyOpen)
     const by = { storedMs: recorded.storedMs, agentId: recorded.agent?.agentId }
     if (isNew) await voidSaleOf(call, store, sale, by)
     return { isNew, result: { saleId: sale.saleId, items: [], warnings: [] } }

@@ -48,6 +48,8 @@ interface ReturnRecorded {
   readonly storedMs: number
   /** Undefined: the cloud. */
   readonly agentId?: string
+  /** Identity of the sale, if the agent knew it by a receipt or code, whose sale may not be here yet. */
+  readonly saleKey?: string | undefined
 }
 
 /** Books a return, or finds it booked. Throws if it contradicts what was sold. */
@@ -68,7 +70,7 @@ export async function recordReturn(
       isNew: false,
       result: known.result === null ? waitingOf(request) : (JSON.parse(known.result) as ReturnResult),
     }
-  const saleKey = await saleKeyOfReturn(call, store, request)
+  const saleKey = recorded.saleKey ?? (await saleKeyOfReturn(call, store, request))
   const row: Row<'till_return'> = {
     return_key,
     tenant: store.tenant,
@@ -81,6 +83,7 @@ export async function recordReturn(
     due_ms: null,
   }
   const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
+  if (sale && sale.store_id !== store.store_id) throw notFound('sale of this store')
   if (saleKey !== undefined && !sale?.purchase_id) {
     assertMayWait(await waitingReturns(db, [saleKey]))
     await saveReturns(db, [{ ...row, due_ms: nowMs + WAIT_FOR_SALE_MS }])
@@ -109,8 +112,8 @@ const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items
 export async function applyWaitingReturns(call: Call, store: Row<'store'>, saleKey: string): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
-  for (const row of await waitingReturns(call.db, [saleKey]))
-    await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as TillReturn, [row])
+  const own = (await waitingReturns(call.db, [saleKey])).filter((row) => row.store_id === store.store_id)
+  for (const row of own) await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as TillReturn, [row])
 }
 
 /** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
@@ -353,7 +356,7 @@ export async function keepReturned(
   call: Call,
   store: Row<'store'>,
   request: TillReturn,
-  recorded: Required<ReturnRecorded>,
+  recorded: Required<Omit<ReturnRecorded, 'saleKey'>>,
 ): Promise<void> {
   const lists = [request, ...(request.lines ?? [])]
   const itemOf = await itemsWith(call.db, store.tenant, lists)

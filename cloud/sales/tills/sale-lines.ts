@@ -55,6 +55,8 @@ export interface Recorded {
   readonly storedMs: number
   /** The agent, and the position of the items that it knew (`Replica.position`). Undefined: the cloud. */
   readonly agent?: { readonly agentId: string; readonly items: readonly [epoch: number, seq: number] }
+  /** True for the void of a program that may only end open sales. */
+  readonly onlyOpen?: true | undefined
 }
 
 /**

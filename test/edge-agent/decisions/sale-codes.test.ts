@@ -190,6 +190,25 @@ it('opens nothing for a signed receipt with a recalled product among many, or wh
   const bad = await post('/v1/sales', sale([], { lines: [...others, line(recalled.ean)] }))
   expect(await scan(bad.receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
   expect(await scan(many.receiptToken)).toMatchObject(OPEN)
+  const gtin = recalled.ean.padStart(14, '0')
+  for (const ean of [
+    `01${gtin}10L1`,
+    `(01)${gtin}(10)L1`,
+    `https://id.gs1.org/01/${gtin}/10/L1`,
+    ` ${recalled.ean} `,
+  ]) {
+    const { receiptToken, warnings } = await post('/v1/sales', sale([], { lines: [line(ean)] }))
+    expect(warnings.map((warning: Json) => warning.code)).toEqual(['sale_of_held_item'])
+    expect(await scan(receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
+  }
+  const byId = { productId: recalled.productId, quantity: 1, priceUnit: 990, vat: 19 }
+  const unclear = await post('/v1/sales', sale([], { lines: [byId] }))
+  expect(await scan(unclear.receiptToken)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+  // An earlier state of a sale arrives late: its goods get no receipt.
+  const paid = sale([], { lines: [line(plain.ean), line(recalled.ean)] })
+  await post('/v1/sales', paid)
+  const late = await post('/v1/sales', { ...paid, state: 'open', lines: [line(plain.ean)] })
+  expect(late.receiptToken).toBeUndefined()
   const named = { lines: [{ name: 'Jacke', quantity: 1, priceUnit: 990, vat: 19, epcs: [epc] }] }
   const back = await post('/v1/sales', sale([], named))
   await post('/v1/returns', { returnId: 'tag', epcs: [epc] })

@@ -117,6 +117,33 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     }
   })
 
+  it('comes back by its receipt or code at an agent whose row arrives before it, only in its own store', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    const key = saleKeyOf(shop.storeId, sale)
+    const back = (returnId: string) => ({ returnId, receipt: 'HTTPS://SHOP.EXAMPLE/R/2KCE3IQBE4CE' })
+    await report(stranger, { kind: 'sale_return', return: back('foreign-receipt'), sale: key })
+    await report(till, { kind: 'sale_return', return: back('early-receipt'), sale: key }, sold(sale))
+    expect(await statusOf(epc)).toBe('returned')
+    const kept = await item()
+    const other = saleOf(kept)
+    await report(stranger, { kind: 'sale_return', return: back('foreign-early'), sale: saleKeyOf(shop.storeId, other) })
+    await report(till, sold(other))
+    expect(await statusOf(kept)).toBe('paid')
+  })
+
+  it('is not voided by a program that may only end open sales', async () => {
+    const [open, paid] = [await item(), await item()]
+    const [first, second] = [saleOf(open), saleOf(paid)]
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [second] })
+    const end = (sale: ReturnType<typeof saleOf>) =>
+      ({ ...sold({ ...sale, state: 'void' } as typeof sale), onlyOpen: true }) as TillEvidence
+    await report(till, sold({ ...second, state: 'open' } as typeof second), end(second))
+    expect(await statusOf(paid)).toBe('paid')
+    await report(till, sold({ ...first, state: 'open' } as typeof first), end(first), sold(first))
+    expect(await statusOf(open)).toBe('cancelled')
+  })
+
   it('of another store has no effect', async () => {
     const epc = await item()
     const sale = saleOf(epc)
