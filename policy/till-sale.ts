@@ -306,12 +306,28 @@ export function saleTagKey({ kind, id }: SaleTag): string {
   return `${kind} ${comparableIdentifier(kind, id)}`
 }
 
-/** Tags that a sale both sells and takes back, such as a corrected line: their status does not change. */
-export function cancelledTags({ lines }: Pick<TillSale, 'lines'>): Set<string> {
-  const keysOf = (isBack: boolean) =>
-    lines.filter(({ quantity }) => quantity < 0 === isBack).flatMap((line) => tagsOf(line).map(saleTagKey))
-  const sold = new Set(keysOf(false))
-  return new Set(keysOf(true).filter((key) => sold.has(key)))
+/**
+ * Finds tags that a sale both sells and takes back, such as a corrected line: each line that takes a piece back cancels
+ * one that sells it. `nameOf`: equal for all names of a piece. Returns true for a tag of line number `line` that counts
+ * for nothing.
+ */
+export function cancelledTags(
+  { lines }: Pick<TillSale, 'lines'>,
+  nameOf: (tag: SaleTag) => string = saleTagKey,
+): (line: number, tag: SaleTag) => boolean {
+  const pieces = new Map<string, { sold: number[]; back: number[] }>()
+  for (const [i, line] of lines.entries())
+    for (const name of new Set(tagsOf(line).map(nameOf))) {
+      const piece = pieces.get(name) ?? { sold: [], back: [] }
+      pieces.set(name, piece)
+      ;(line.quantity < 0 ? piece.back : piece.sold).push(i)
+    }
+  const cancelled = new Set<string>()
+  for (const [name, { sold, back }] of pieces) {
+    const pairs = Math.min(sold.length, back.length)
+    for (const i of [...sold.slice(0, pairs), ...back.slice(0, pairs)]) cancelled.add(`${i} ${name}`)
+  }
+  return (line, tag) => cancelled.has(`${line} ${nameOf(tag)}`)
 }
 
 /** Amount of a line, cents, rounded half up as tills do. */

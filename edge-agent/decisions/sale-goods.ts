@@ -6,7 +6,7 @@ import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, SHOPPER_PRICED, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { riskClassCeiling, riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { cancelledTags, saleCentOf, saleTagKey, tagsOf, type TillSale } from '../../policy/till-sale.ts'
+import { cancelledTags, saleCentOf, tagsOf, type TillSale } from '../../policy/till-sale.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../policy/vocabulary.ts'
 import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
@@ -98,16 +98,15 @@ export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): Known
 /** The products and tags of a sale as entries of a receipt (ADR receipts), in hex, for agents that know its code. */
 function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): string {
   const cti = Buffer.from(saleKey, 'hex')
-  const cancelled = cancelledTags({ lines })
-  const entries = lines
-    .filter(({ quantity }) => quantity > 0)
-    .flatMap((line) => {
-      const product = productOfLine(line)
-      const tags = tagsOf(line).filter((tag) => tag.isValid && !cancelled.has(saleTagKey(tag)))
-      const names = tags.map(({ kind, id }) => receiptEntry(cti, kind, id))
-      if (product === undefined) return names
-      return [product === 'unknown' ? Buffer.from(UNKNOWN_ENTRY, 'hex') : receiptEntry(cti, 'gtin', product), ...names]
-    })
+  const isCancelled = cancelledTags({ lines })
+  const entries = lines.flatMap((line, i) => {
+    if (line.quantity <= 0) return []
+    const product = productOfLine(line)
+    const tags = tagsOf(line).filter((tag) => tag.isValid && !isCancelled(i, tag))
+    const names = tags.map(({ kind, id }) => receiptEntry(cti, kind, id))
+    if (product === undefined) return names
+    return [product === 'unknown' ? Buffer.from(UNKNOWN_ENTRY, 'hex') : receiptEntry(cti, 'gtin', product), ...names]
+  })
   return [...new Set(entries.map(hexOf))].join('')
 }
 

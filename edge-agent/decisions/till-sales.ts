@@ -252,14 +252,17 @@ export class TillSales {
     const pieces: SoldPiece[] = []
     const pieceOf = new Map<string, SoldPiece>()
     const returned: string[][] = []
-    const cancelled = cancelledTags(sale)
+    const isCancelledIn = cancelledTags(
+      sale,
+      (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
+    )
     const found: SaleAnswer['items'] = []
     for (const [i, line] of sale.lines.entries())
       for (const tag of tagsOf(line)) {
         const lineId = lineIdOf(line, i)
         const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
         const isReturned = line.quantity < 0
-        const isCancelled = cancelled.has(saleTagKey(tag))
+        const isCancelled = isCancelledIn(i, tag)
         const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
         // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
         const taken = own.map((name) => pieceOf.get(name)).find((piece) => piece !== undefined)

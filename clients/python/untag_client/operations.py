@@ -2776,6 +2776,7 @@ FetchPurchaseHistoryRequest = TypedDict(
         "tag": NotRequired[str],
         "number": NotRequired[str],
         "saleId": NotRequired[str],
+        "receiptCode": NotRequired[str],
         "day": NotRequired[str],
         "totalCent": NotRequired[int],
         "limit": NotRequired[int],

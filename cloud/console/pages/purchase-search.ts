@@ -9,7 +9,7 @@ const NAMED_LIMIT = 5
 
 /**
  * Filters for what a person reads on the page, the receipt or the goods: the end of a number, a product code, the name of
- * a product, a tag. A text may mean several of them.
+ * a product, a tag, a code that a till printed. A text may mean several of them.
  */
 export async function filtersOf(at: PageContext, text: string): Promise<readonly Record<string, string>[]> {
   if (text === '' || text.length > 128) return []
@@ -24,5 +24,6 @@ export async function filtersOf(at: PageContext, text: string): Promise<readonly
   }
   const saleIds = text.length <= 64 ? storeIds.map((storeId) => ({ storeId, saleId: text })) : []
   const numbers = number === undefined ? [] : [{ number }]
-  return [...saleIds, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
+  const codes = storeIds.map((storeId) => ({ storeId, receiptCode: text }))
+  return [...saleIds, ...codes, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
 }

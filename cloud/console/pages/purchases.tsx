@@ -255,7 +255,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
         <input type="hidden" name="purchase" value={purchase.transactionId} />
         <p class="soft">
           {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)}
-          {isVoided(purchase) ? '' : ` · ${t.already} ${at.formats.money(purchase.refunded)}`}
+          {isVoided(purchase) ? '' : ` · ${backOf(at, purchase).soFar(at.formats.money(purchase.refunded))}`}
           {till ? ` · ${t.tillSale(till.saleId, till.tillId ?? '')}` : ''}
         </p>
         {at.query.get('confirm') === 'lines' ? <Notice tone="warn" title={t.chooseFirst} isUrgent /> : null}
@@ -276,7 +276,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
                       <small>
                         {at.formats.money(line.price < 0 ? line.price * line.quantity : line.paid)}
                         {line.quantity > 1 && line.price > 0 ? ` (${t.each(at.formats.money(line.price))})` : ''}
-                        {count === 0 ? '' : ` · ${left === 0 ? t.lineRefunded : t.piecesRefunded(count)}`}
+                        {count === 0 ? '' : ` · ${backOf(at, purchase).line(at.formats.number(count), left)}`}
                       </small>
                     </span>
                   </label>
@@ -372,12 +372,19 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
   })
 }
 
+/** Words for what came back: a till pays the money of its sales back, and only reports the goods. */
+function backOf(at: ViewContext, { receipt }: Purchase) {
+  const { cameBack, moneyBack } = at.texts.purchases
+  return receipt.till ? cameBack : moneyBack
+}
+
 function stateOf(at: ViewContext, purchase: Purchase): string {
   const t = at.texts.purchases
   const { status, refunded, total } = purchase
   if (isVoided(purchase)) return t.isVoided
   if (refunded === 0) return t.states[status]
-  return refunded < total ? t.partlyRefunded : t.isRefunded
+  const back = backOf(at, purchase)
+  return refunded < total ? back.partly : back.whole
 }
 
 /** What is refunded, before it is: the chosen lines, or the whole purchase. */

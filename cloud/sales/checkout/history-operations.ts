@@ -16,6 +16,7 @@ import { Purchase, TransactionData } from '../../shop/purchases/schema.ts'
 import { rolesFrom, knownCaller } from '../../platform/foundation/caller.ts'
 import { sql } from 'kysely'
 import { firstIdAt } from '../../../policy/ids.ts'
+import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
@@ -51,6 +52,7 @@ interface HistoryFilter extends PageRequest {
   day?: string | undefined
   number?: string | undefined
   saleId?: string | undefined
+  receiptCode?: string | undefined
   totalCent?: number | undefined
 }
 
@@ -96,7 +98,7 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
  * caller may see (ADR requests).
  */
 async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
-  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, totalCent } = filter
+  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, receiptCode, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
@@ -122,17 +124,11 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
       eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
     )
   }
-  if (saleId !== undefined) {
-    if (storeId === undefined) throw invalid('storeId', 'is required with saleId', 'missing')
-    const store = await ownStore(call, storeId)
-    query = query.where('purchase_id', 'in', (eb) =>
-      eb
-        .selectFrom('till_sale')
-        .select('purchase_id')
-        .where('store_id', '=', store.store_id)
-        .where('sale_id', '=', saleId)
-        .where('purchase_id', 'is not', null),
-    )
+  if (saleId !== undefined || receiptCode !== undefined) {
+    const field = saleId === undefined ? 'receiptCode' : 'saleId'
+    if (storeId === undefined) throw invalid('storeId', `is required with ${field}`, 'missing')
+    const { store_id: ownId } = await ownStore(call, storeId)
+    query = query.where('purchase_id', 'in', salesOfTills(call.db, ownId, { saleId, receiptCode }))
   }
   if (day !== undefined)
     query = query
@@ -147,12 +143,33 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
       .where('purchase_id', 'like', `%${number.toUpperCase()}`)
   if (totalCent !== undefined) {
     query = query.where('total_cent', '=', totalCent)
-    if (day === undefined && ean === undefined && tag === undefined && saleId === undefined)
-      query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
+    const isNarrow = [day, ean, tag, saleId, receiptCode].some((named) => named !== undefined)
+    if (!isNarrow) query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
   }
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
   const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+}
+
+/** Purchases of the sales of tills with this number, or with this code on their receipt. */
+function salesOfTills(
+  db: Db,
+  storeId: string,
+  { saleId, receiptCode }: { saleId: string | undefined; receiptCode: string | undefined },
+) {
+  const sales = db
+    .selectFrom('till_sale')
+    .select('purchase_id')
+    .where('store_id', '=', storeId)
+    .where('purchase_id', 'is not', null)
+  const numbered = saleId === undefined ? sales : sales.where('sale_id', '=', saleId)
+  if (receiptCode === undefined) return numbered
+  const coded = db
+    .selectFrom('receipt_code')
+    .select('sale_key')
+    .where('store_id', '=', storeId)
+    .where('code', '=', receiptCodeHash(storeId, receiptCode))
+  return numbered.where('sale_key', 'in', coded)
 }
 
 /** Range of the ids of the purchases that a page may contain. Ids begin with their time, so it bounds each search. */
@@ -227,6 +244,11 @@ const SEARCH_FIELDS = {
   saleId: text(64)
     .optional()
     .describe('Sales of tills with this number on their receipt (recordSales). Needs `storeId`.'),
+  receiptCode: scanned(128)
+    .optional()
+    .describe(
+      'Sales of tills that printed this code on their receipt (`receiptCodes` of recordSales). Needs `storeId`.',
+    ),
   day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
 }
 const TotalCent = z
@@ -243,7 +265,7 @@ export const fetchPurchaseHistory = operation({
   summary: 'Lists purchases, the newest first.',
   description:
     'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
-    '`tag` of the goods, the end of its number, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
+    '`tag` of the goods, the end of its number, a code of its receipt, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
     'returns them.',
   changes: false,
   request: z.strictObject({

@@ -82,7 +82,10 @@ export async function rowsOfSale(
   const valueCent = await valueOfSale(db, store, sale, itemOf)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [], valueCent }
   const taken = new Set<string>()
-  const cancelled = cancelledTags(sale)
+  const isCancelled = cancelledTags(
+    sale,
+    (tag) => (tag.isValid && itemOf({ [tag.kind]: tag.id })?.item_id) || saleTagKey(tag),
+  )
   const tagged: { line: Row<'purchase_line'>; count: number; items: Row<'protected_item'>[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)
@@ -106,7 +109,7 @@ export async function rowsOfSale(
     if (line.quantity < 0) {
       takeBack(
         rows,
-        tags.filter(({ tag }) => !cancelled.has(saleTagKey(tag))),
+        tags.filter(({ tag }) => !isCancelled(i, tag)),
       )
       continue
     }
@@ -117,7 +120,7 @@ export async function rowsOfSale(
     const items: Row<'protected_item'>[] = []
     for (const each of tags) {
       const { item } = each
-      if (cancelled.has(saleTagKey(each.tag))) continue
+      if (isCancelled(i, each.tag)) continue
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
       const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
       const isTwice = taken.has(item?.item_id ?? '')

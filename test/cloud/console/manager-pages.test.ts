@@ -164,11 +164,14 @@ describe('pages of the store manager', () => {
       tillId: 'till-3',
       occurredAt: new Date().toISOString(),
     }
-    const lines = [{ ean, name, quantity: 1, priceUnit: 8_990, vat: 19 }]
-    const { results } = await shop.ok('recordSales', { storeId, sales: [{ ...sale, totalCent: 8_990, lines }] })
+    const { epc } = await shop.newItem(shop.products[0])
+    const lines = [{ lineId: '1', ean, name, quantity: 2, priceUnit: 8_990, vat: 19, epcs: [epc] }]
+    const receiptCodes = ['20261129-3-4711-8F2K']
+    const sales = [{ ...sale, totalCent: 17_980, lines, receiptCodes }]
+    const { results } = await shop.ok('recordSales', { storeId, sales })
     const [{ purchaseId }] = results
     const back = { returnId: 'R-4711', saleId: '4711', tillId: 'till-3', occurredAt: sale.occurredAt }
-    await shop.ok('recordReturns', { storeId, returns: [back] })
+    await shop.ok('recordReturns', { storeId, returns: [{ ...back, lines: [{ lineId: '1', quantity: 1 }] }] })
     const { database } = shop.cloud.db
     const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
     const occurred_ms = shop.cloud.platform.clock.wall()
@@ -193,7 +196,25 @@ describe('pages of the store manager', () => {
     const text = await get(`/console/purchases?purchase=${purchaseId}`)
     for (const shown of ['Returned at a till', 'sold at till till-3', 'Carried out', 'Not let through'])
       expect(text).toContain(shown)
-    for (const not of ['by untag itself', 'by a program', 'Tag released', 'Release refused'])
+    for (const shown of ['Partly returned', '1 came back', 'Came back so far: goods for €89.90', `1 × ${name}`])
+      expect(text).toContain(shown)
+    // What is on the receipt and the goods finds it: number, code, EAN, name, tag, or the day with the total.
+    const day = dayOf(shop.cloud.platform.clock.wall())
+    const found = async (query: string) =>
+      (await get(`/console/purchases?${query}`)).includes(`href="/console/purchases?purchase=${purchaseId}"`)
+    const named = ['4711', purchaseId.slice(-6), ...receiptCodes, ean, name.split(' ')[0], epc]
+    for (const each of named)
+      expect([each, await found(new URLSearchParams({ purchase: each }).toString())]).toEqual([each, true])
+    expect([await found(`day=${day}&amount=179,80`), await found('amount=179,80')]).toEqual([true, true])
+    expect([await found('purchase=20261129-3-4711-8F2L'), await found('amount=1,00')]).toEqual([false, false])
+    for (const not of [
+      'Refunded',
+      'refunded already',
+      'by untag itself',
+      'by a program',
+      'Tag released',
+      'Release refused',
+    ])
       expect(text).not.toContain(not)
   })
 
@@ -654,7 +675,7 @@ describe('pages of the store manager', () => {
     const list = await get('/console/purchases')
     const badgeOf = (saleId: string) =>
       new RegExp(`Receipt ${saleId} .*?<span class="badge[^"]*">([^<]*)<`, 's').exec(list)?.[1]
-    expect([badgeOf('V-1'), badgeOf('V-2')]).toEqual(['Voided', 'Refunded'])
+    expect([badgeOf('V-1'), badgeOf('V-2')]).toEqual(['Voided', 'Returned'])
     const page = await get(`/console/purchases?purchase=${voided}`)
     expect(page).toContain('The till voided this sale')
     expect(page).toMatch(/What happened.*Voided/s)

@@ -465,6 +465,7 @@ const NOT_HERE: Record<string, string> = {
   'updateOffer.offerIds': 'set by the system: sent back as they are',
   'updateOffer.groupId': 'set by the system: sent back as it is',
   'fetchPurchaseHistory.saleId': 'a number of the named store only: see record-sales.test.ts',
+  'fetchPurchaseHistory.receiptCode': 'a code of the named store only: see record-sales.test.ts',
   'recordReturns.code': 'a code of the named store only: see record-sales.test.ts',
   'updateStore.id': 'set by the system: sent back as it is',
   'reportProtectionEvents.eventId': 'one of the whole account: see event-ids.test.ts',

@@ -82,14 +82,22 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     expect(await newest()).toBe(before + 2)
   })
 
-  it('is found by its number in its store', async () => {
-    const sent = sale({ saleId: 'Bon 0815/7' })
+  it('is found by its number and by the code on its receipt in its store', async () => {
+    const sent = sale({ saleId: 'Bon 0815/7', receiptCodes: ['0815-7-8F2K', '0815-7-9G3L'] })
     const { purchaseId } = await recordOne(sent)
-    const found = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId: 'Bon 0815/7' })
-    expect(found.purchases.map((p: Json) => p.transactionId)).toEqual([purchaseId])
-    const elsewhere = await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId, saleId: 'Bon 0815/7' })
-    expect(elsewhere.purchases).toEqual([])
-    expect((await shop.call('fetchPurchaseHistory', { saleId: 'Bon 0815/7' })).status).toBe(400)
+    for (const named of [
+      { saleId: 'Bon 0815/7' },
+      { receiptCode: '0815-7-8F2K' },
+      { receiptCode: '0815-7-9G3L', saleId: 'Bon 0815/7' },
+    ]) {
+      const found = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, ...named })
+      expect(found.purchases.map((p: Json) => p.transactionId)).toEqual([purchaseId])
+      const elsewhere = await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId, ...named })
+      expect(elsewhere.purchases).toEqual([])
+      expect((await shop.call('fetchPurchaseHistory', named)).status).toBe(400)
+    }
+    const wrong = { storeId: shop.storeId, receiptCode: '0815-7-8F2' }
+    expect((await shop.ok('fetchPurchaseHistory', wrong)).purchases).toEqual([])
   })
 
   it('is recorded once, however often and in whatever spelling it is sent', async () => {
