@@ -154,7 +154,8 @@ export interface ProviderAnswer {
 export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswer>
 
 /**
- * What docs/guides/payments.md says of a provider. `npm run generate` writes its tables. Markdown, at most 25 words each.
+ * What docs/guides/payments.md says of a provider. `npm run generate` writes the tables of that page. Each field is
+ * Markdown of at most 25 words.
  */
 export interface ProviderGuide {
   /** For which events the merchant registers `notificationUrl` at the provider. Remarks on the settings. */
