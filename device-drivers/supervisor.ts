@@ -34,6 +34,11 @@ export interface Supervisor {
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
   /** Starts to connect one more device, and returns at once. The other devices stay connected. */
   add(entry: DeviceEntry): void
+  /**
+   * Switches the outputs of a device off, and connects it with another entry. The other devices stay connected. Resolves
+   * when the new connection begins, at most 3 s later.
+   */
+  replace(entry: DeviceEntry): Promise<void>
   /** Closes the device's connection and reconnects at once. Returns false if the id is unknown. */
   restart(deviceId: string): boolean
   /** Switches reachable outputs off and closes all links, within `limitMs` (default 3,000). Idempotent. */
@@ -66,6 +71,10 @@ export function supervise(options: SupervisorOptions): Supervisor {
 
   function add(entry: DeviceEntry): void {
     assert(!connections.has(entry.deviceId), `the device ${entry.deviceId} is connected already`)
+    connect(entry)
+  }
+
+  function connect(entry: DeviceEntry): void {
     if (stopped) return
     const device = new DeviceConnection({
       deviceId: entry.deviceId,
@@ -80,11 +89,17 @@ export function supervise(options: SupervisorOptions): Supervisor {
 
   for (const entry of options.devices) add(entry)
 
-  async function stopAll(limitMs: number): Promise<void> {
+  async function within(limitMs: number, work: Promise<unknown>): Promise<void> {
     const timeUp = new AbortController()
-    const closed = Promise.all([...connections.values()].map((device) => device.stop())).then(() => links.close())
-    await Promise.race([closed, pause(platform.timers, limitMs, timeUp.signal).catch(() => {})])
+    await Promise.race([work, pause(platform.timers, limitMs, timeUp.signal).catch(() => {})])
     timeUp.abort()
+  }
+
+  async function stopAll(limitMs: number): Promise<void> {
+    await within(
+      limitMs,
+      Promise.all([...connections.values()].map((device) => device.stop())).then(() => links.close()),
+    )
     void links.close()
   }
 
@@ -99,6 +114,10 @@ export function supervise(options: SupervisorOptions): Supervisor {
       return device.execute(command, signal)
     },
     add,
+    async replace(entry) {
+      await within(STOP_WITHIN_MS, connections.get(entry.deviceId)?.stop() ?? Promise.resolve())
+      connect(entry)
+    },
     restart(deviceId) {
       connections.get(deviceId)?.restart()
       return connections.has(deviceId)

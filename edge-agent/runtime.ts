@@ -240,6 +240,7 @@ export class Agent {
       alarms: {
         request: () => this.gates.alarms.request(),
         receive: (awaited, answer) => this.gates.alarms.receive(awaited, answer),
+        isAwaited: () => this.gates.alarms.isAwaited(),
       },
       onChange: () => {
         // An acknowledgement gives reports of tills their position, a policy names the agents that receive them.
@@ -300,6 +301,8 @@ export class Agent {
       claimExit: exitClaimer(authorizeParts),
       onAlarm: (deviceId, tag, assessment, eventId) =>
         this.#show(deviceId, alarmResult(tag, assessment, { offline: !link.isOnline, eventId, items: this.items })),
+      operatorName: (id) => this.trust.policy?.operators.find(({ operatorId }) => operatorId === id)?.name,
+      onAwaited: link.awaitAlarms,
       onHandled: (deviceId, alarmId, state) => this.feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
     })
   }
@@ -348,7 +351,10 @@ export class Agent {
   }
 
   #show(deviceId: string, result: ScanResult): void {
-    this.feed.publish({ type: 'result', deviceId, atMs: this.platform.clock.wall(), result })
+    const isAlarm = result.kind === 'decision' && result.alarmId !== undefined
+    const isMarked = isAlarm && this.#devices.emergency.state !== null
+    const shown = isMarked ? { ...result, emergency: true as const } : result
+    this.feed.publish({ type: 'result', deviceId, atMs: this.platform.clock.wall(), result: shown })
   }
 
   #changed(): void {

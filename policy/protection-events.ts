@@ -70,6 +70,8 @@ export const ProtectionEvent = z.strictObject({
   reason: z.union([z.enum(DENY_REASONS), ShortReason]).optional(),
   /** True if the agent decided without a connection to the cloud. */
   offline: z.boolean().optional(),
+  /** An alarm of a gate: true if an emergency, such as a fire alarm, was active at the agent. */
+  emergency: z.boolean().optional(),
   /** Item facts that an offline decision needed and did not have. The strictest rule then decided. */
   unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).min(1).max(ITEM_FACT_NAMES.length).optional(),
   outcome: z.enum(OUTCOMES).optional(),

@@ -4,6 +4,9 @@ type Row = Readonly<Record<string, unknown>>
 
 /** Longest text of a cell, characters. */
 const CELL_LIMIT = 40
+/** Longest name of a product in a terminal below `WIDE` columns: the tag and the time have room beside it. */
+const PRODUCT_LIMIT = 22
+const WIDE = 120
 /** Space between two columns, characters. */
 const GAP = 2
 
@@ -20,8 +23,9 @@ export function tableOf(answer: unknown, width: number): string[] | undefined {
   if (list && others.length === 0 && list.value.length === 0 && isList)
     return ['nothing found', '', `total: ${cellOf(answer['total'] ?? 0)}`]
   const lists = arrays.filter(({ value }) => value.length > 0)
-  const { key: name = '', value: rows } = lists[0] ?? {}
-  if (lists.length !== 1 || !Array.isArray(rows) || !rows.every(isRow)) return undefined
+  const { key: name = '', value } = lists[0] ?? {}
+  if (lists.length !== 1 || !Array.isArray(value) || !value.every(isRow)) return undefined
+  const rows = width < WIDE ? value.map(withShortProduct) : value
   const facts = Object.entries(answer).flatMap(([key, value]) => {
     const text = key === name || key === 'success' ? undefined : cellOf(value)
     return text === undefined ? [] : [`${key}: ${text}`]
@@ -44,19 +48,30 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+function withShortProduct(row: Row): Row {
+  const text = isRow(row['product']) ? (cellOf(row['product']) ?? '') : ''
+  return text.length > PRODUCT_LIMIT ? { ...row, product: { name: `${text.slice(0, PRODUCT_LIMIT - 1)}…` } } : row
+}
+
+/** Columns that say which goods a row is about. In a list with products they come first, even before the id. */
+const TAGS: ReadonlySet<string> = new Set(['epc', 'tagUid', 'tagId'])
 /** Columns that people look for in the lists of events, and the money of sums. */
 const TIMES: ReadonlySet<string> = new Set(['occurredAt', 'date', 'timestamp'])
 const CAUSES: ReadonlySet<string> = new Set(['gate', 'reason', 'status', 'state'])
 const SUMS: ReadonlySet<string> = new Set(['total', 'totalCent', 'salesCent', 'refundCent', 'receiptCount'])
 
 /**
- * The columns with the id first, then when, what and how much, then names, then what tells the rows apart, then what all
+ * The columns with the goods or else the id first, then when, what and how much, then names, then what tells the rows apart, then what all
  * rows have in common.
  */
 function byInterest(columns: readonly string[], rows: readonly Row[]): string[] {
+  const isOfGoods = rows.some((row) => isRow(row['product']))
   const rankOf = (column: string, index: number) => {
+    if (isOfGoods && column === 'product') return -2
+    if (isOfGoods && TAGS.has(column)) return -1
     const isSame = rows.length > 1 && new Set(rows.map((row) => cellOf(row[column]))).size === 1
-    if (index === 0 && !isSame) return 0
+    // A narrow terminal rather shows when something happened to the goods.
+    if (index === 0 && !isSame) return isOfGoods ? 2.5 : 0
     if (TIMES.has(column)) return 1
     if (CAUSES.has(column) || SUMS.has(column)) return 2
     if (column === 'name' || rows.some((row) => isRow(row[column]))) return 3

@@ -1,5 +1,6 @@
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
+import { GATE_ALARMS } from '../../policy/vocabulary.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -28,6 +29,8 @@ interface DeviceJournalParts {
   storeId: string
   /** Trusted time, ms. */
   nowMs(): number
+  /** True while a wired emergency input is active. */
+  isEmergency(): boolean
   log: Log
 }
 
@@ -51,7 +54,14 @@ const WAITING_LIMIT = 5_000
 const UNREGISTERED_WAITING_LIMIT = 1_000
 
 /** Opens an empty journal that collects events for 250 ms before each commit. */
-export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: DeviceJournalParts): DeviceJournal {
+export function openDeviceJournal({
+  platform,
+  ledger,
+  storeId,
+  nowMs,
+  isEmergency,
+  log,
+}: DeviceJournalParts): DeviceJournal {
   let waiting: { atMs: number; event: ProtectionEvent }[] = []
   let timer: Cancel | undefined
   const minutes = new Map<string, { minute: number; count: number }>()
@@ -93,7 +103,10 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     const atMs = nowMs()
     const { type, ...fields } = event
     const eventId = newId('evt', platform)
-    waiting.push({ atMs, event: { type, eventId, occurredAt: new Date(atMs).toISOString(), storeId, ...fields } })
+    // In a fire people leave with goods: staff must see which alarms were raised then.
+    const emergency = GATE_ALARMS.has(event.reason ?? '') && isEmergency() ? { emergency: true } : {}
+    const occurredAt = new Date(atMs).toISOString()
+    waiting.push({ atMs, event: { type, eventId, occurredAt, storeId, ...fields, ...emergency } })
     timer ??= platform.timers.after(FLUSH_MS, () => void flush())
     return eventId
   }

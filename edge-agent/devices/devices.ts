@@ -1,5 +1,5 @@
 import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/kit/device.ts'
-import type { DeviceEntry } from '../../device-drivers/registry.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
 import { type DeviceStatus, isConnected } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
@@ -108,6 +108,12 @@ export interface DevicesParts {
   onHealth(): void
 }
 
+/** The settings of a device that an emergency uses. */
+function emergencySettings(entry: DeviceEntry): string {
+  const { emergency, opensInEmergency, siren } = capabilitiesOf(entry)
+  return JSON.stringify([emergency, opensInEmergency, siren !== undefined])
+}
+
 /** Sends a command to a device and returns at once. */
 export type SendSignal = (deviceId: string, command: DeviceCommand) => void
 
@@ -144,7 +150,7 @@ export class Devices {
     this.#entries = parts.devices
     this.#health = new DevicesHealth(platform.clock)
     this.wiring = wiringOf(parts.devices)
-    this.journal = openDeviceJournal(parts)
+    this.journal = openDeviceJournal({ ...parts, isEmergency: () => this.emergency.state !== null })
     this.#releases = watchReleases({
       platform,
       execute: async (deviceId, command, signal) =>
@@ -233,6 +239,25 @@ export class Devices {
       this.#supervisor?.add(entry)
       this.emergency.add(entry.deviceId)
     }
+    return true
+  }
+
+  /**
+   * Applies a new configuration that differs in the settings of one device: connects it again with them; the other
+   * devices stay connected. Returns false, and changes nothing, if more differs, or if the change concerns emergencies:
+   * those wait for a restart, at which the agent reads each input anew.
+   */
+  async change(entries: readonly DeviceEntry[]): Promise<boolean> {
+    const changed = entries.filter((entry, i) => JSON.stringify(entry) !== JSON.stringify(this.#entries[i]))
+    const [entry] = changed
+    const before = entry && this.#entries.find(({ deviceId }) => deviceId === entry.deviceId)
+    if (entries.length !== this.#entries.length || changed.length > 1) return false
+    if (!entry) return true
+    if (!before || emergencySettings(entry) !== emergencySettings(before) || this.emergency.state !== null) return false
+    this.#entries = entries
+    this.wiring.add(entry)
+    await this.#supervisor?.replace(entry)
+    this.emergency.repeat(entry.deviceId)
     return true
   }
 

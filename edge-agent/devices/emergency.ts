@@ -112,6 +112,12 @@ export class Emergency {
     this.#updateInput(input)
   }
 
+  /** Sends a device its command again, because a new connection of it has received none. */
+  repeat(deviceId: string): void {
+    this.#lastCommands.delete(deviceId)
+    this.refresh()
+  }
+
   /** Handles the level of a wired input. Ignores devices without an emergency input in the configuration. */
   onLevel(deviceId: string, on: boolean): void {
     const input = this.#inputs.get(deviceId)

@@ -43,11 +43,20 @@ const SETUP_OPERATIONS = {
     path: '/v1/setup/change',
     callers: 'pages',
     summary:
-      'Changes or removes a device that the set-up page added in the last 15 minutes. The agent must be restarted.',
+      'Changes or removes a device that the set-up page added in the last 15 minutes. The agent uses changed settings at once, except those about emergencies.',
     needsCredential: true,
     request: requests.ChangeDeviceRequest,
     response: answers.ChangedDevice,
-    errors: ['busy', 'change_not_allowed', 'setup_code_needed', 'config_not_written'],
+    errors: [
+      'busy',
+      'change_not_allowed',
+      'setup_code_needed',
+      'setup_code_expired',
+      'setup_code_wrong',
+      'registration_refused',
+      'cloud_unreachable',
+      'config_not_written',
+    ],
   },
   testDevice: {
     method: 'POST',

@@ -109,6 +109,13 @@ export const AddDeviceRequest = z.strictObject({
 export const ChangeDeviceRequest = z.strictObject({
   deviceId: DeviceId,
   entry: z.record(z.string().max(100), z.unknown()).optional(),
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(120)
+    .optional()
+    .describe('Only with `entry`, for a device that a set-up code registered.'),
 })
 export const TestDeviceRequest = z.strictObject({ deviceId: DeviceId, output: z.enum(TESTED_OUTPUTS) })
 export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })

@@ -109,6 +109,16 @@ const Goods = z
   .optional()
   .describe('Goods of the receipt that are not released yet; category and brand may be empty. Absent if unknown.')
 
+const UsedReceipt = z
+  .strictObject({
+    at: Time,
+    deviceName: z.string().optional().describe('Absent if the device has no name.'),
+  })
+  .optional()
+  .describe(
+    'The last release by a receipt that has nothing left to release. Absent if it was not released at this agent.',
+  )
+
 export const ScanResult = z
   .union([
     z.strictObject({
@@ -122,10 +132,12 @@ export const ScanResult = z
         .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
       next: Goods,
       alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
+      emergency: z.literal(true).optional().describe('The alarm was raised during an emergency.'),
+      used: UsedReceipt,
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
     z
-      .strictObject({ kind: z.literal('receipt'), left: Count, next: Goods })
+      .strictObject({ kind: z.literal('receipt'), left: Count, next: Goods, used: UsedReceipt })
       .describe('A receipt that covers the tags that follow. left: units that are not released yet.'),
     z.strictObject({
       kind: z.literal('alarm'),
@@ -327,7 +339,10 @@ export const SearchAnswer = z.union([
   }),
   z.strictObject({ fault: z.string(), cause: z.enum(SEARCH_CAUSES).optional() }),
 ])
-export const ChangedDevice = z.strictObject({ file: z.string() })
+export const ChangedDevice = z.strictObject({
+  file: z.string(),
+  isInUse: z.boolean().describe('False if the agent must be restarted.'),
+})
 export const AddedDevice = z.strictObject({
   file: z.string(),
   deviceId: z.string(),

@@ -287,6 +287,7 @@ export class Lanes {
       released: before && after ? releasedProduct(before, after, items) : undefined,
       next: after && isWhole && after.unused.length > 0 ? goodsOf(after, items) : [],
       alarmId: this.#gateRequests.alarmOf(answer),
+      used: before?.used,
     })
     onResult(request.deviceId, result)
     return { answer, result }

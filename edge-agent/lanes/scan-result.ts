@@ -6,7 +6,7 @@ import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-states.ts'
-import { goodsOf, type Goods, type UnusedRights } from './unused-rights.ts'
+import { goodsOf, type Goods, type UnusedRights, type UsedReceipt } from './unused-rights.ts'
 
 /** Origin of a scan. Empty for the device's own scanner. */
 export interface ScanOrigin {
@@ -27,7 +27,8 @@ export type ScanResult =
   /**
    * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the
    * product's small picture. `next`: the goods of the receipt that are not released yet. `alarmId`: event of the gate
-   * alarm, which an operator may handle.
+   * alarm, which an operator may handle. `emergency`: the alarm was raised during an emergency. `used`: the last release
+   * by the receipt, if it has nothing left to release.
    */
   | {
       kind: 'decision'
@@ -37,10 +38,15 @@ export type ScanResult =
       picture?: string
       next?: readonly Goods[]
       alarmId?: string
+      emergency?: true
+      used?: UsedReceipt
     }
   | { kind: 'operator'; name: string }
-  /** A receipt that covers the tags that follow. `left`: units that are not released yet. `next`: their goods. */
-  | { kind: 'receipt'; left: number; next?: readonly Goods[] }
+  /**
+   * A receipt that covers the tags that follow. `left`: units that are not released yet. `next`: their goods. `used`: the
+   * last release, if nothing is left.
+   */
+  | { kind: 'receipt'; left: number; next?: readonly Goods[]; used?: UsedReceipt }
   /** An alarm of a device, without a request. */
   | { kind: 'alarm'; what: DeviceAlarm }
   /** The order of a pick-up code. */
@@ -64,7 +70,8 @@ export type ScanResult =
 
 /**
  * Makes the result of a decision, with the tag or purchase line that the request names, and its product. `released`: the
- * goods that a receipt released. `next`: the goods that are left. `alarmId`: the alarm that the answer raised.
+ * goods that a receipt released. `next`: the goods that are left. `alarmId`: the alarm that the answer raised. `used`: the
+ * last release by the receipt.
  */
 export function decisionResult(
   items: Pick<Replica, 'productOf' | 'pictureOf'>,
@@ -74,7 +81,13 @@ export function decisionResult(
     released,
     next,
     alarmId,
-  }: { released: KnownProduct | undefined; next: readonly Goods[]; alarmId: string | undefined },
+    used,
+  }: {
+    released: KnownProduct | undefined
+    next: readonly Goods[]
+    alarmId: string | undefined
+    used: UsedReceipt | undefined
+  },
 ): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
@@ -89,11 +102,18 @@ export function decisionResult(
     ...(picture !== undefined && { picture }),
     ...(next.length > 0 && { next }),
     ...(alarmId !== undefined && { alarmId }),
+    ...(item === undefined && answer.reason === 'already_redeemed' && used && { used }),
   }
 }
 
 /** Makes the result of a receipt at a device that reads the tags after it. */
 export function receiptResult(items: Pick<Replica, 'onlyProductOf'>, rest: UnusedRights): ScanResult {
   const next = goodsOf(rest, items)
-  return { kind: 'receipt', left: rest.unused.length, ...(next.length > 0 && { next }) }
+  const left = rest.unused.length
+  return {
+    kind: 'receipt',
+    left,
+    ...(next.length > 0 && { next }),
+    ...(left === 0 && rest.used && { used: rest.used }),
+  }
 }

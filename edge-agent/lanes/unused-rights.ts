@@ -16,6 +16,15 @@ export interface UnusedRights {
   readonly unused: readonly number[]
   /** The live policy, which has the names of the goods. */
   readonly policy: ProtectionPolicy | undefined
+  /** The last release of its labels at this agent. */
+  readonly used: UsedReceipt | undefined
+}
+
+/** When and where the labels of a receipt were released. `at`: ISO 8601. */
+export interface UsedReceipt {
+  readonly at: string
+  /** Name of the device; absent if it has none. */
+  readonly deviceName?: string
 }
 
 export interface ReceiptParts {
@@ -42,8 +51,20 @@ export function unusedRights(
   return {
     claims,
     policy: trust.policy?.policy,
+    used: usedReceipt({ ledger, trust }, key, rightClass),
     unused: ledger.claims.freeOf(key, rightClass, left, nowMs, false),
   }
+}
+
+function usedReceipt(
+  { ledger, trust }: Pick<ReceiptParts, 'ledger' | 'trust'>,
+  cti: string,
+  rightClass: 'release' | 'exit',
+): UsedReceipt | undefined {
+  const use = ledger.claims.lastUseOf(cti, rightClass)
+  if (!use) return undefined
+  const name = trust.policy?.devices.find(({ deviceId }) => deviceId === use.deviceId)?.name ?? undefined
+  return { at: new Date(use.atMs).toISOString(), ...(name !== undefined && { deviceName: name }) }
 }
 
 /** Units of a receipt with the same facts. `name`: name of the product, if it is the only one with these facts. */

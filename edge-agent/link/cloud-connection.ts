@@ -177,7 +177,8 @@ async function bindDevices(
  *     └──────────── pause with jitter, at most 15 s ◀──────────────────────┘
  *
  * Keeps the agent connected to the cloud. While online, the agent polls every 15 s, and also when a broker message
- * requests a poll. The broker only reduces delays: without a broker the agent uses HTTP.
+ * requests a poll. The broker only reduces delays: without a broker the agent uses HTTP, and polls every 3 s for some
+ * minutes after an alarm.
  *
  * `login/` authenticates the agent, and `documents/` fetches signed documents. `reports/` sends the journal, and
  * `wire/` has the HTTP and MQTT clients.
@@ -192,7 +193,7 @@ interface CloudConnectionParts {
   outbox: Outbox
   trust: Trust
   pictures: Pick<Pictures, 'request' | 'receive'>
-  alarms: Pick<HandledAlarms, 'request' | 'receive'>
+  alarms: Pick<HandledAlarms, 'request' | 'receive' | 'isAwaited'>
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
@@ -275,6 +276,7 @@ export class CloudConnection implements CloudLink {
       broker: this.#broker,
       sender: this.#sender,
       polls: this.#polls,
+      areAlarmsAwaited: () => parts.alarms.isAwaited(),
       password: (challenge) => messages.assertion(challenge, nowMs()),
       bindDevices: () => this.bind(parts.deviceIds()),
       onSettled: () => this.#readyWaiters.checkAll(),
@@ -309,6 +311,11 @@ export class CloudConnection implements CloudLink {
 
   /** Call it after a row was added to the journal. */
   readonly kick = (): void => this.#sender.kick()
+
+  /** Without a broker, begins the short interval of polls. Call it when gates wait for what people do about an alarm. */
+  readonly awaitAlarms = (): void => {
+    if (!this.#broker.isOpen) this.#polls.wake()
+  }
 
   /** Reports these devices to the cloud, which binds devices without an agent to this agent. Never rejects. */
   readonly bind = (deviceIds: readonly string[]): Promise<void> =>

@@ -101,6 +101,8 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 /** Interval of polls while the agent is online and no announcement arrives, ms. */
 const POLL_MS = 15_000
+/** The same without a broker, while gates wait for what people do about an alarm in the console, ms. */
+const ALARM_POLL_MS = 3_000
 
 interface LinkLoopParts {
   platform: Platform
@@ -118,6 +120,7 @@ interface LinkLoopParts {
   /** Returns the password for the broker, made from this challenge. */
   password(challenge: string): string
   bindDevices(): Promise<void>
+  areAlarmsAwaited(): boolean
   /** Called after a failed attempt, and when the link is online. */
   onSettled(): void
 }
@@ -195,9 +198,10 @@ export class LinkLoop {
   }
 
   get #waitMs(): number {
-    const { broker, keyLogin } = this.#parts
+    const { broker, keyLogin, areAlarmsAwaited } = this.#parts
     const brokerMs = broker.isOpen ? POLL_MS : Math.max(broker.waitMs, FIRST_RETRY_MS)
-    return Math.min(POLL_MS, brokerMs, keyLogin.waitMs ?? POLL_MS)
+    const alarmMs = !broker.isOpen && areAlarmsAwaited() ? ALARM_POLL_MS : POLL_MS
+    return Math.min(alarmMs, brokerMs, keyLogin.waitMs ?? POLL_MS)
   }
 
   /** Logs in again when the login, the broker line or the key is due. Returns false if the login failed. */

@@ -5,6 +5,7 @@ import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { AlarmState, HandledAlarms } from '../lanes/gate/handled-alarms.ts'
 import type { Pictures } from '../items/pictures.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Lanes } from '../lanes/lanes.ts'
 import type { Agent } from '../runtime.ts'
 import type { Setup } from '../setup/setup.ts'
@@ -23,7 +24,8 @@ import { pageRenderer } from './page-renderer.tsx'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Feed } from '../feed.ts'
+import type { Feed, FeedEvent } from '../feed.ts'
+import { storedAlarmResult } from '../lanes/gate/gate-alarms.ts'
 import { liveEvent } from './live-event.ts'
 
 type LiveResult = LiveEvent & { type: 'result' }
@@ -41,26 +43,30 @@ interface RecentResultsParts {
   policy(): PolicyClaims | undefined
   /** What a person did about an alarm. */
   stateOf(alarmId: string): AlarmState | undefined
+  /** The alarms before the start of the agent, oldest first. */
+  before: readonly (FeedEvent & { type: 'result' })[]
 }
 
 /** Collects results until the agent stops. */
-function recentResults({ feed, isOurs, policy, stateOf }: RecentResultsParts): RecentResults {
+function recentResults({ feed, isOurs, policy, stateOf, before }: RecentResultsParts): RecentResults {
   const results = new Map<string, LiveResult[]>()
-  async function listen(): Promise<void> {
-    for await (const event of feed.listen(new AbortController().signal)) {
-      if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) continue
-      const live = liveEvent(event, policy())
-      if (live.type !== 'result') continue
-      const { shown, hidden } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
-        const { item: tag = '', alarmId } = result.kind === 'decision' ? result : {}
-        return { tag, alarmId, step: alarmId === undefined ? undefined : stateOf(alarmId)?.step }
-      })
-      results.set(
-        event.deviceId,
-        [...shown, ...hidden].toSorted((a, b) => b.atMs - a.atMs),
-      )
-    }
+  function add(event: FeedEvent): void {
+    if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) return
+    const live = liveEvent(event, policy())
+    if (live.type !== 'result') return
+    const { shown, hidden } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
+      const { item: tag = '', alarmId } = result.kind === 'decision' ? result : {}
+      return { tag, alarmId, step: alarmId === undefined ? undefined : stateOf(alarmId)?.step }
+    })
+    results.set(
+      event.deviceId,
+      [...shown, ...hidden].toSorted((a, b) => b.atMs - a.atMs),
+    )
   }
+  async function listen(): Promise<void> {
+    for await (const event of feed.listen(new AbortController().signal)) add(event)
+  }
+  for (const event of before) add(event)
   void listen()
   return { of: (deviceId) => results.get(deviceId) ?? [] }
 }
@@ -105,12 +111,12 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'testable'>
-  gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
+  setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'nameOf' | 'testable'>
+  gates: { alarms: Pick<HandledAlarms, 'stateOf' | 'before'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
-  items: { readonly pictures: Pick<Pictures, 'read'> }
+  items: { readonly pictures: Pick<Pictures, 'read'> } & Pick<Replica, 'productOf' | 'pictureOf'>
 }
 
 /** Access checks of the pages. */
@@ -195,6 +201,11 @@ class Pages {
       isOurs: (id) => agent.config.devices.some(({ deviceId }) => deviceId === id),
       policy: () => agent.trust.policy,
       stateOf: (alarmId) => agent.gates.alarms.stateOf(alarmId),
+      before: agent.gates.alarms.before.flatMap((event) => {
+        const result = storedAlarmResult(event, agent.items)
+        const { deviceId = '', occurredAt } = event
+        return result ? [{ type: 'result' as const, deviceId, atMs: Date.parse(occurredAt), result }] : []
+      }),
     })
     this.#renderer = pageRenderer(agent)
   }
@@ -302,7 +313,9 @@ class Pages {
         testable={(deviceId) => setup.testable(deviceId)}
         changeable={(deviceId) => setup.changeable(deviceId)}
         isRemoved={(deviceId) => setup.isRemoved(deviceId)}
+        nameIn={(deviceId) => setup.nameOf(deviceId)}
         addedId={c.req.query('added')}
+        isChanged={c.req.query('changed') !== undefined}
         isRestartDue={setup.isRestartDue}
         hasFireAlarm={config.devices.some((entry) => capabilitiesOf(entry).emergency !== undefined)}
         attached={attached}

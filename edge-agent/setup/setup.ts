@@ -7,6 +7,7 @@ import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Devices } from '../devices/devices.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudConnection } from '../link/cloud-connection.ts'
+import type { CloudAnswer } from '../link/wire/http-client.ts'
 import type { Log } from '../log.ts'
 import { UNNAMED_DEVICE, type AddResult, type ConfigFile, type EntryFault } from './config-file.ts'
 import type { Supervisor } from '../../device-drivers/supervisor.ts'
@@ -97,7 +98,7 @@ export interface SetupParts {
   storeId: string
   log: Log
   link: Pick<CloudConnection, 'call' | 'bind' | 'refreshDocuments' | 'isOnline'>
-  devices: Pick<Devices, 'supervisor' | 'execute' | 'extend' | 'entries'>
+  devices: Pick<Devices, 'supervisor' | 'execute' | 'extend' | 'change' | 'entries'>
   configFile: ConfigFile | undefined
   /** Trusted time, ms. */
   nowMs(): number
@@ -107,6 +108,12 @@ export interface SetupParts {
 interface Registration {
   code: string
   deviceType: DeviceType
+  name?: string | undefined
+}
+
+/** Name of a device after a change, and its entry. Without `entry`, the device is removed. */
+interface DeviceChange {
+  entry?: Readonly<Record<string, unknown>> | undefined
   name?: string | undefined
 }
 
@@ -172,6 +179,8 @@ export class Setup {
   readonly #parts: SetupParts
   /** Devices that were registered with a code, with the end of their tests on the elapsed clock, ms. */
   readonly #testableUntil = new Map<string, number>()
+  /** Registrations of these devices, whose code also renames them. */
+  readonly #registrations = new Map<string, Registration>()
   /** Devices that the page added, with the end of their changes on the elapsed clock, ms. */
   readonly #changeableUntil = new Map<string, number>()
   /** Devices that the page took out of the file. The agent uses them until its restart. */
@@ -222,6 +231,7 @@ export class Setup {
     const untilMs = platform.clock.elapsed() + TEST_MS
     this.#changeableUntil.set(deviceId, untilMs)
     if (registered) this.#testableUntil.set(deviceId, untilMs)
+    if (registration) this.#registrations.set(deviceId, registration)
     const isInUse = devices.extend(written.devices)
     if (isInUse) await link.bind([deviceId])
     else this.#isRestartDue = true
@@ -236,15 +246,22 @@ export class Setup {
     return isOpen ? this.#parts.configFile?.entry(deviceId) : undefined
   }
 
+  /** Name that the page gave a device with its code; '' if none. Undefined for devices that it cannot rename. */
+  nameOf(deviceId: string): string | undefined {
+    const registration = this.#registrations.get(deviceId)
+    return registration && this.isNew(deviceId) ? (registration.name ?? '') : undefined
+  }
+
   /**
-   * Replaces the entry of a device that the page added in the last 15 minutes, or removes it. Other devices may be in
-   * use, so only an editor of the file may change them. An entry that came without a code gets no setting that needs one.
+   * Changes the entry of a device that the page added in the last 15 minutes, and its name, or removes the device. Other
+   * devices may be in use, so only an editor of the file may change them. An entry that came without a code gets no
+   * setting that needs one. `isInUse`: false if the agent must be restarted.
    */
-  change(
+  async change(
     deviceId: string,
-    entry: Readonly<Record<string, unknown>> | undefined,
-  ): { ok: true; file: string } | SetupFault {
-    const { configFile, log } = this.#parts
+    { entry, name }: DeviceChange,
+  ): Promise<{ ok: true; file: string; isInUse: boolean } | SetupFault> {
+    const { configFile, log, devices } = this.#parts
     if (!configFile || !this.changeable(deviceId))
       return fault(
         'change_not_allowed',
@@ -256,15 +273,18 @@ export class Setup {
       return invalidSetting('feeds', 'a device with a registration of its own serves no other one')
     const unauthorized = entry && !this.isNew(deviceId) ? managerFaults(entry, (feeds) => this.isNew(feeds)) : []
     if (unauthorized.length > 0) return codeNeeded(unauthorized)
+    const renamed = entry && name !== undefined ? await this.#rename(deviceId, name) : undefined
+    if (renamed) return renamed
     try {
       const changed = configFile.replace(deviceId, entry)
       if (!changed.ok) return invalid(changed)
-      this.#isRestartDue = true
+      const isInUse = entry !== undefined && (await devices.change(changed.devices))
+      this.#isRestartDue ||= !isInUse
       if (entry === undefined) {
         this.#removed.add(deviceId)
         this.#testableUntil.delete(deviceId)
       }
-      return { ok: true, file: configFile.name }
+      return { ok: true, file: configFile.name, isInUse }
     } catch (error) {
       log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
       return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)
@@ -314,6 +334,20 @@ export class Setup {
     return { ok: true, result: await devices.execute(deviceId, command, limit.signal).finally(limit.done) }
   }
 
+  /** Renames a device with the code that registered it. Returns the fault, if any. */
+  async #rename(deviceId: string, name: string): Promise<SetupFault | undefined> {
+    const registration = this.#registrations.get(deviceId)
+    if (!registration || !this.isNew(deviceId))
+      return invalidSetting('name', 'only a device that a set-up code registered has a name: change it in the console')
+    if (name === (registration.name ?? '')) return undefined
+    const { link } = this.#parts
+    const answer = await link.call('registerDeviceWithCode', { ...registration, name })
+    if (answer.kind !== 'answered') return refusedRegistration(answer)
+    this.#registrations.set(deviceId, { ...registration, name })
+    await link.refreshDocuments()
+    return undefined
+  }
+
   async #register(registration: Registration): Promise<{ ok: true; deviceId: string } | SetupFault> {
     const { link, devices } = this.#parts
     const answer = await link.call('registerDeviceWithCode', registration)
@@ -324,9 +358,7 @@ export class Setup {
         ? fault('setup_code_used', `this code registered ${deviceId} already: ask a manager for a new code`)
         : { ok: true, deviceId }
     }
-    if (answer.kind === 'unreachable' || answer.status >= 500 || answer.status === 429 || answer.status === 401)
-      return fault('cloud_unreachable', 'the cloud did not answer: the same code works again within its 15 minutes')
-    return fault(refusalOf(answer), answer.message)
+    return refusedRegistration(answer)
   }
 
   #write(
@@ -358,6 +390,12 @@ export class Setup {
     }
     await ledger.commits.durably(() => ledger.journal.append({ atMs, event }))
   }
+}
+
+function refusedRegistration(answer: Exclude<CloudAnswer, { kind: 'answered' }>): SetupFault {
+  if (answer.kind === 'unreachable' || answer.status >= 500 || answer.status === 429 || answer.status === 401)
+    return fault('cloud_unreachable', 'the cloud did not answer: the same code works again within its 15 minutes')
+  return fault(refusalOf(answer), answer.message)
 }
 
 function refusalOf({ status, code }: { status: number; code: string }): SetupFaultCode {

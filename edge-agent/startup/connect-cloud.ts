@@ -61,7 +61,7 @@ export interface CloudParts extends Stored {
   /** Address at which other agents of the store reach this agent, `http://host:port`. */
   address?: string
   devices: Pick<Devices, 'health' | 'entries'>
-  alarms: Pick<HandledAlarms, 'request' | 'receive'>
+  alarms: Pick<HandledAlarms, 'request' | 'receive' | 'isAwaited'>
   nowMs(): number
   onChange(): void
 }

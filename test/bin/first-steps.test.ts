@@ -60,7 +60,7 @@ describe('a new user of the command line', () => {
     expect(answerText(answer, true, 20)).toMatch(/^storeId  mode\n/)
     // What tells the rows apart comes first, and an object shows its name.
     const alarms = [1, 2].map((n) => ({ eventId: `e${n}`, storeId: 'st_1', epc: `A${n}`, product: { name: `P${n}` } }))
-    expect(answerText({ success: true, alarms }, true, 22)).toMatch(/^eventId {2}product {2}epc\ne1 {7}P1 {7}A1\n/)
+    expect(answerText({ success: true, alarms }, true, 22)).toMatch(/^product {2}epc {2}eventId\nP1 {7}A1 {3}e1\n/)
     expect(JSON.parse(answerText(answer, false))).toEqual(answer)
     // An empty list is JSON in a pipe only.
     const none = { success: true, stores: [] }
@@ -75,7 +75,7 @@ describe('a new user of the command line', () => {
       expect(JSON.parse(answerText(other, true))).toEqual(other)
   })
 
-  it('sees when, where and why of alarms and the money of closings in 80 columns', () => {
+  it('sees the goods and the time of alarms, and the money of closings, in 80 columns', () => {
     const alarms = [1, 2].map((n) => ({
       eventId: `evt_06H2HNVBENT9Z8QAX2EF6M56G${n}`,
       reason: 'gate_alarm',
@@ -83,14 +83,15 @@ describe('a new user of the command line', () => {
       detail: 'siren: not_paid',
       deviceId: 'dev_06H04YYPG1S7B6R67DHQN6BQ3G',
       gate: 'Ausgang',
-      product: { name: 'Herren-Hemd Slim Fit' },
+      product: { name: 'Herren-Hemd Slim Fit, Größe L' },
+      epc: `E2801170000002000000000${n}`,
     }))
     const lines = answerText({ success: true, alarms, total: 2 }, true, 80).split('\n')
-    expect(lines[0]?.split(/ +/)).toEqual(['eventId', 'occurredAt', 'reason', 'gate'])
+    expect(lines[0]?.split(/ +/)).toEqual(['product', 'epc', 'occurredAt'])
     // The time where the terminal is, with its zone.
-    expect(lines[1]).toMatch(
-      /^evt_06H2HNVBENT9Z8QAX2EF6M56G1 {2}2026-11-\d\d \d\d:\d\d:31 \S+ {2}gate_alarm {2}Ausgang$/,
-    )
+    expect(lines[1]).toMatch(/^Herren-Hemd Slim Fit,… {2}E28011700000020000000001 {2}2026-11-\d\d \d\d:\d\d:31 \S+$/)
+    const [wide] = answerText({ success: true, alarms, total: 2 }, true, 140).split('\n')
+    expect(wide?.split(/ +/)).toEqual(['product', 'epc', 'occurredAt', 'reason', 'gate', 'eventId'])
     const purchases = [
       { transactionId: 'p1', total: 89.9 },
       { transactionId: 'p2', total: 5 },

@@ -17,24 +17,29 @@ function isBusy(part: Element): boolean {
 
 /** The open question about an alarm in this part. */
 function openAlarm(part: Element): HTMLElement | null {
-  return part.querySelector<HTMLElement>('[data-alarm] [data-meanwhile]:popover-open')
+  return part.querySelector<HTMLElement>('[data-meanwhile]:popover-open')
 }
+
+/** The decision that the person saw when the question was drawn. */
+const seenIn = (question: Element) => question.querySelector<HTMLInputElement>('input[name="seen"]')?.value
 
 /**
  * A colleague may dispose of an alarm while its question is open. Closes the question, or says so above its form if text
- * was typed there. Returns true if the part may be replaced.
+ * was typed there, with the decision and its person if the part shows them. Returns true if the part may be replaced.
  */
-function endQuestion(question: HTMLElement, response: string): boolean {
-  const id = question.closest<HTMLElement>('[data-alarm]')?.dataset['alarm'] ?? ''
-  const next = new DOMParser().parseFromString(response, 'text/html')
-  if (next.querySelector('#alarms') === null || next.querySelector(`[data-alarm="${CSS.escape(id)}"]`)) return false
+function endQuestion(question: HTMLElement, part: Element, response: string): boolean {
+  const next = new DOMParser().parseFromString(response, 'text/html').getElementById(part.id)
+  const same = next?.querySelector(`#${CSS.escape(question.id)}`)
+  if (!next || (same && seenIn(same) === seenIn(question))) return false
   const isTyped = [...question.querySelectorAll('input')].some(({ type, value }) => type !== 'hidden' && value !== '')
   if (!isTyped) {
     question.hidePopover()
     return true
   }
   const note = question.querySelector<HTMLElement>('[data-note]')
-  if (note && note.textContent === '') note.textContent = question.dataset['meanwhile'] ?? ''
+  const decided = same?.querySelector('[data-decided]')?.textContent ?? ''
+  const text = `${question.dataset['meanwhile'] ?? ''} ${decided}`.trim()
+  if (note && note.textContent !== text) note.textContent = text
   return false
 }
 
@@ -53,7 +58,7 @@ document.addEventListener('htmx:beforeSwap', (event) => {
   const { elt, serverResponse } = (event as SwapEvent).detail
   if (!elt.hasAttribute('data-live') || !isBusy(elt)) return
   const question = openAlarm(elt)
-  if (!question || !endQuestion(question, serverResponse)) event.preventDefault()
+  if (!question || !endQuestion(question, elt, serverResponse)) event.preventDefault()
 })
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) return
@@ -73,53 +78,7 @@ document.addEventListener('click', ({ target }) => {
   void navigator.clipboard?.writeText(copy).then(copied, () => undefined)
 })
 
-/** Name of the typed text of a form that was sent, until the cloud has answered it. */
-const TYPED = 'untag-typed'
-/** Fields that are not kept, besides those of the type password. */
-const SECRET = /pin|code|password|secret|token/i
-
-interface Typed {
-  readonly path: string
-  readonly form: string
-  readonly values: readonly (readonly [name: string, value: string])[]
-}
-
 const nameOf = (form: HTMLFormElement) => form.querySelector<HTMLInputElement>('input[name="_form"]')?.value ?? ''
-const pathNow = () => `${location.pathname}${location.search}`
-const fieldsOf = (form: HTMLFormElement) => [
-  ...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>('input, textarea, select'),
-]
-
-// If the session has ended, the page loads the sign-in page, and after the sign-in the form has its text again.
-document.addEventListener('htmx:beforeRequest', (event) => {
-  const { elt } = (event as RequestEvent).detail
-  if (!(elt instanceof HTMLFormElement) || elt.method !== 'post') return
-  const values = fieldsOf(elt).flatMap(({ name, type, value }) =>
-    ['hidden', 'password', 'submit', 'file', 'checkbox', 'radio'].includes(type) || SECRET.test(name)
-      ? []
-      : [[name, value] as const],
-  )
-  const typed: Typed = { path: pathNow(), form: nameOf(elt), values }
-  sessionStorage.setItem(TYPED, JSON.stringify(typed))
-})
-document.addEventListener('htmx:afterRequest', (event) => {
-  const { xhr } = (event as CustomEvent<{ xhr: XMLHttpRequest }>).detail
-  if (xhr.getResponseHeader('HX-Redirect') === null) sessionStorage.removeItem(TYPED)
-})
-
-function restoreTyped(): void {
-  const typed = JSON.parse(sessionStorage.getItem(TYPED) ?? 'null') as Typed | null
-  if (typed?.path !== pathNow()) return
-  const form = [...document.querySelectorAll('form')].find((each) => nameOf(each) === typed.form)
-  if (!form) return
-  sessionStorage.removeItem(TYPED)
-  const values = new Map(typed.values)
-  for (const field of fieldsOf(form)) {
-    const value = values.get(field.name)
-    if (value !== undefined && field.type !== 'hidden') field.value = value
-  }
-}
-restoreTyped()
 
 // A question keeps the focus while it is open, and gives it back to its button.
 const DIALOG = '.popover[role="dialog"]'

@@ -59,8 +59,9 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
             {product?.brand === undefined ? null : ` · ${product.brand}`}
           </p>
           <p>
-            {t.gate}: {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
+            {t.gate}: <GateLink at={at} alarm={alarm} /> · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
           </p>
+          {alarm.emergency ? <Badge tone="warn">{t.inEmergency}</Badge> : null}
           <StoreOfRow at={at} storeId={alarm.storeId} />
           {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
           {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
@@ -75,6 +76,27 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
       <Actions at={at} alarm={alarm} />
     </article>
   )
+}
+
+/** The gate, on the page of alarms as a link to its alarms alone. */
+function GateLink({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
+  const name = gateOf(at, alarm)
+  if (at.path !== ALARMS_PATH || !at.store || alarm.deviceId === undefined) return <>{name}</>
+  return <a href={choiceHref(at, { gate: alarm.deviceId })}>{name}</a>
+}
+
+/** Names of the parameters of the address of the page of alarms that choose alarms. */
+const CHOICES = ['from', 'fromTime', 'to', 'toTime', 'gate', 'cause']
+const ALARMS_PATH = '/console/alarms'
+
+/** The page of alarms with another choice, from the latest alarm on. */
+export function choiceHref(at: PageContext, change: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams()
+  for (const name of CHOICES) {
+    const value = change[name] ?? at.query.get(name) ?? ''
+    if (value !== '') query.set(name, value)
+  }
+  return query.size === 0 ? ALARMS_PATH : `${ALARMS_PATH}?${query}`
 }
 
 /** Small picture of the goods. */
@@ -196,7 +218,9 @@ function SoFar({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   return (
     <div>
       <p>
-        <strong>{t.soFar(line({ disposition, disposedAt, recoveredValue }, handledByName ?? operatorId))}</strong>
+        <strong data-decided>
+          {t.soFar(line({ disposition, disposedAt, recoveredValue }, handledByName ?? operatorId))}
+        </strong>
       </p>
       {earlier.map((each) => (
         <p class="sub">{t.before(line(each, each.name ?? each.operatorId))}</p>

@@ -212,6 +212,7 @@ function Head({ title, assets, mode }: { title: string; assets: ConsoleAssets; m
       <script src={assets.href('htmx.js')} defer></script>
       <script src={assets.href('sse.js')} defer></script>
       <script src={assets.href('console.js')} defer></script>
+      <script src={assets.href('typed.js')} defer></script>
       <script src={assets.href('connection.js')} defer></script>
       <script src={assets.href('alarms.js')} defer></script>
       <script src={assets.href('notices.js')} defer></script>
@@ -228,7 +229,7 @@ export function Frame(props: FrameProps) {
   return (
     <html lang={at.language} class={isTest ? 'is-test' : undefined}>
       <Head title={title} assets={assets} mode={at.mode} />
-      <body>
+      <body data-user={at.user.userId}>
         <a class="skip" href="#content">
           {texts.skip}
         </a>

@@ -3,8 +3,8 @@ import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocab
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
-import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
-import { gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import { addDays, clockOf, dayOf, timeOn } from '../../shop/analytics/store-days.ts'
+import { choiceHref, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { csvFile } from '../frame/csv-file.ts'
@@ -23,24 +23,41 @@ export interface AlarmChoice {
   readonly filter: { readonly deviceId?: string; readonly raisedFrom?: string; readonly raisedUntil?: string }
   /** Cause of recorded alarms. */
   readonly cause: AlarmDisposition | undefined
+  /** Days and times of day that limit the lists; empty texts limit nothing. */
+  readonly period: { readonly from: string; readonly fromTime: string; readonly to: string; readonly toTime: string }
   readonly isFiltered: boolean
-  /** The last day is before the first. The lists then have all days, so that no open alarm is hidden. */
+  /** The end is before the beginning. The lists then have all days, so that no open alarm is hidden. */
   readonly isReversed: boolean
 }
 
-/** The choice in the address of the page. */
+const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+
+/** The choice in the address of the page. A time without a day is of the other day, or of today. */
 export function alarmChoice(at: PageContext): AlarmChoice {
   const deviceId = at.query.get('gate') ?? ''
-  const from = dayIn(at, 'from')
-  const to = dayIn(at, 'to')
-  const isReversed = from !== undefined && to !== undefined && to < from
+  const [fromTime, toTime] = [clockIn(at, 'fromTime'), clockIn(at, 'toTime')]
+  const days = [dayIn(at, 'from'), dayIn(at, 'to')]
+  const from = days[0] ?? (fromTime === '' ? '' : (days[1] ?? dayOf(at.nowMs)))
+  const to = days[1] ?? (toTime === '' ? '' : (days[0] ?? dayOf(at.nowMs)))
+  const sinceMs = from === '' ? undefined : timeOn(from, fromTime || '00:00')
+  const untilMs =
+    to === '' ? undefined : (toTime === '' ? timeOn(addDays(to, 1), '00:00') : timeOn(to, toTime) + MINUTE_MS) - 1
+  const isReversed = sinceMs !== undefined && untilMs !== undefined && untilMs < sinceMs
   const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
   const filter = {
     ...(deviceId !== '' && { deviceId }),
-    ...(from !== undefined && !isReversed && { raisedFrom: iso(startOfDay(from)) }),
-    ...(to !== undefined && !isReversed && { raisedUntil: iso(startOfDay(addDays(to, 1)) - 1) }),
+    ...(sinceMs !== undefined && !isReversed && { raisedFrom: iso(sinceMs) }),
+    ...(untilMs !== undefined && !isReversed && { raisedUntil: iso(untilMs) }),
   }
-  return { filter, cause, isFiltered: isReversed || cause !== undefined || Object.keys(filter).length > 0, isReversed }
+  const isFiltered = isReversed || cause !== undefined || Object.keys(filter).length > 0
+  return { filter, cause, period: { from, fromTime, to, toTime }, isFiltered, isReversed }
+}
+
+/** A time of day in the address of the page, `HH:MM`; empty without one. */
+function clockIn(at: PageContext, name: string): string {
+  const clock = at.query.get(name) ?? ''
+  return /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(clock) ? clock : ''
 }
 
 /** A day of the calendar in the address of the page. */
@@ -57,6 +74,9 @@ export async function gatesOf(at: PageContext): Promise<readonly { value: string
     deviceType === 'exit_gate' && decommissionedAt === undefined ? [{ value: deviceId, label: name ?? deviceId }] : [],
   )
 }
+
+/** Gates up to which each has its link. A list chooses among more. */
+const GATE_LINKS = 8
 
 /** Id of the numbers of alarms found, which follow live. */
 export const ALARMS_FOUND = 'alarms-found'
@@ -75,21 +95,28 @@ export function AlarmFilter({
 }) {
   const t = at.texts.alarms
   const [open, acknowledged, disposed] = totals.map((total) => at.formats.number(total))
+  const { period } = choice
   const query = new URLSearchParams(at.query)
   for (const name of ['cursor', 'older']) query.delete(name)
   return (
     <details class="wide" open={choice.isFiltered}>
       <summary>{t.filter}</summary>
+      <QuickChoices at={at} gates={gates} period={period} gate={choice.filter.deviceId ?? ''} />
       <form class="filters" method="get" action={at.path} role="search">
-        <TextField form={NO_FORM} name="from" type="date" label={t.from} value={at.query.get('from') ?? ''} />
+        <TextField form={NO_FORM} name="from" type="date" label={t.from} value={period.from} />
+        <TextField form={NO_FORM} name="fromTime" type="time" label={t.fromTime} value={period.fromTime} />
         <TextField
           form={choice.isReversed ? { ...NO_FORM, errors: { to: t.toBeforeFrom } } : NO_FORM}
           name="to"
           type="date"
           label={t.to}
-          value={at.query.get('to') ?? ''}
+          value={period.to}
         />
-        {gates.length > 1 ? (
+        <TextField form={NO_FORM} name="toTime" type="time" label={t.toTime} value={period.toTime} />
+        {gates.length <= GATE_LINKS && choice.filter.deviceId !== undefined ? (
+          <input type="hidden" name="gate" value={choice.filter.deviceId} />
+        ) : null}
+        {gates.length > GATE_LINKS ? (
           <Select
             form={NO_FORM}
             name="gate"
@@ -127,6 +154,64 @@ export function AlarmFilter({
         ) : null}
       </p>
     </details>
+  )
+}
+
+/** Usual choices as links: times, and the gates of a small store. Each keeps the other choices. */
+function QuickChoices({
+  at,
+  gates,
+  period,
+  gate,
+}: {
+  at: ViewContext
+  gates: readonly { value: string; label: string }[]
+  period: AlarmChoice['period']
+  gate: string
+}) {
+  const t = at.texts.alarms
+  const none = { from: '', fromTime: '', to: '', toTime: '' }
+  const today = dayOf(at.nowMs)
+  const yesterday = addDays(today, -1)
+  const hourAgoMs = at.nowMs - HOUR_MS
+  const times = [
+    { label: t.allTimes, change: none },
+    { label: t.lastHour, change: { ...none, from: dayOf(hourAgoMs), fromTime: clockOf(hourAgoMs) } },
+    { label: t.today, change: { ...none, from: today, to: today } },
+    { label: t.yesterday, change: { ...none, from: yesterday, to: yesterday } },
+  ].map(({ label, change }) => ({
+    label,
+    href: choiceHref(at, change),
+    isCurrent: JSON.stringify(change) === JSON.stringify(period),
+  }))
+  const places = [{ value: '', label: t.allGates }, ...gates].map(({ value, label }) => ({
+    label,
+    href: choiceHref(at, { gate: value }),
+    isCurrent: value === gate,
+  }))
+  return (
+    <>
+      <ChoiceLinks label={t.time} links={times} />
+      {gates.length > 1 && gates.length <= GATE_LINKS ? <ChoiceLinks label={t.gate} links={places} /> : null}
+    </>
+  )
+}
+
+function ChoiceLinks({
+  label,
+  links,
+}: {
+  label: string
+  links: readonly { label: string; href: string; isCurrent: boolean }[]
+}) {
+  return (
+    <nav class="row" aria-label={label}>
+      {links.map((link) => (
+        <a class="button" href={link.href} {...(link.isCurrent && { 'aria-current': 'true' as const })}>
+          {link.label}
+        </a>
+      ))}
+    </nav>
   )
 }
 

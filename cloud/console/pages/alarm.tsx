@@ -101,6 +101,11 @@ function Goods({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
         <h2>{whatOf(at, alarm)}</h2>
         {state === 'open' ? <Badge tone="alarm">{t.isNew}</Badge> : null}
       </div>
+      {alarm.emergency ? (
+        <p>
+          <Badge tone="warn">{t.inEmergency}</Badge>
+        </p>
+      ) : null}
       <Pairs pairs={pairs.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))} />
       <Receipt at={at} alarm={alarm} />
       {receipt !== undefined && at.opens('/console/purchases') ? (

@@ -355,7 +355,12 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
         {
           label: t.product,
           kind: 'head',
-          cell: (alarm) => <a href={alarmHref(alarm.eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>,
+          cell: (alarm) => (
+            <>
+              <a href={alarmHref(alarm.eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>
+              {alarm.emergency ? <span class="sub">{t.inEmergency}</span> : null}
+            </>
+          ),
         },
         ...(at.store ? [] : [{ label: at.texts.frame.store, cell: (alarm: Alarm) => nameOfStore(at, alarm.storeId) }]),
         { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },

@@ -104,6 +104,7 @@ function Requests({
                 <strong>{nameOf(at, request)}</strong>{' '}
                 {isUrgent(request) ? <Badge tone="alarm">{t.urgent}</Badge> : null}
                 <StoreOfRow at={at} storeId={request.storeId} />
+                {goodsOf(at, request) === '' ? null : <span class="sub strong">{goodsOf(at, request)}</span>}
                 <span class="sub">{questionOf(request) ?? causeOf(at, request)}</span>
                 <span class="sub">{at.formats.ago(Date.parse(request.updatedAt), at.nowMs)}</span>
               </div>
@@ -150,6 +151,11 @@ function causeOf(at: PageContext, { reason, requestedByName }: Request): string 
   return requestedByName === undefined ? t.alarmTextOfSomebody : t.alarmText(requestedByName)
 }
 
+/** The products and the tag that the call is about, as far as they are known. */
+function goodsOf(at: PageContext, { products = [], tag }: Request): string {
+  return [...products, ...(tag === undefined ? [] : [at.texts.alarms.tag(tag)])].join(' · ')
+}
+
 function Chat({ at, request }: { at: ViewContext; request: Request }) {
   const t = at.texts.help
   const { requestId, status, messages, reason } = request
@@ -163,6 +169,7 @@ function Chat({ at, request }: { at: ViewContext; request: Request }) {
           <Badge tone={status === 'open' ? 'warn' : 'plain'}>{t.states[status]}</Badge>
         </header>
         <StoreOfRow at={at} storeId={request.storeId} />
+        {goodsOf(at, request) === '' ? null : <p class="strong">{goodsOf(at, request)}</p>}
         {isOfShopper ? null : <p class="soft">{causeOf(at, request)}</p>}
         {reason === 'alarm' && at.opens('/console/alarms') ? (
           <a class="button" href="/console/alarms">

@@ -66,7 +66,7 @@ export function SignInPage({
   view: VisitorView
   to: string
   provider: string | undefined
-  /** True if the session of this browser has ended. */
+  /** True if the session of this browser has ended. Without its cookie only the browser knows (browser/typed.ts). */
   isEnded?: boolean
   again: boolean
   site: PasskeySite | undefined
@@ -74,13 +74,15 @@ export function SignInPage({
 }) {
   const { signIn } = consoleTexts(view.language)
   const { form } = view
+  const ended = (
+    <Notice tone="info" title={signIn.ended}>
+      {signIn.endedText}
+    </Notice>
+  )
   return (
     <VisitorPage view={view} title={signIn.title}>
-      {isEnded ? (
-        <Notice tone="info" title={signIn.ended}>
-          {signIn.endedText}
-        </Notice>
-      ) : null}
+      {isEnded ? ended : null}
+      {isEnded || form.message !== undefined ? null : <template data-ended>{ended}</template>}
       {provider === undefined ? null : (
         <>
           <a

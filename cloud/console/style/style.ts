@@ -95,7 +95,7 @@ const COMPONENTS = `
 .button { display: inline-flex; align-items: center; justify-content: center; gap: .5rem; min-height: var(--touch); padding: .35rem 1.05rem; border: 1px solid var(--field-line); border-radius: var(--radius); background: var(--surface); color: var(--ink); font-weight: 600; line-height: 1.25; text-decoration: none; cursor: pointer; transition: background-color .12s }
 .button:hover { background: var(--raised); color: var(--ink) } .button:active { transform: translateY(1px) } .button.wide { width: 100% }
 .button.main { border-color: var(--accent); background: var(--accent); color: var(--on-accent) } .button.main:hover { background: var(--accent-hover); border-color: var(--accent-hover) }
-.button.quiet { border-color: transparent; background: none; color: var(--accent) } .button.quiet:hover { background: var(--accent-soft) }
+.button.quiet { border-color: transparent; background: none; color: var(--accent) } .button.quiet:hover { background: var(--accent-soft) } .button[aria-current] { border-color: var(--accent); background: var(--accent-soft); color: var(--accent) } nav.row { margin-bottom: var(--gap-3) }
 .button[aria-disabled='true'], .button:disabled { opacity: .55; cursor: default } .htmx-request .button[type='submit'], .htmx-request > .button { opacity: .6 }
 
 .card { padding: var(--gap-4); border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); box-shadow: var(--shadow) } .card.flush { padding: 0; overflow: hidden }

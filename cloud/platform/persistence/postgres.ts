@@ -298,7 +298,7 @@ function beginOf({ together, alone = GATES }: WriteScope, pooling: Pooling): str
 const LOSS_ATTEMPTS = 3
 
 /** Transactions and reads of one account at the same time, while others are active. */
-const SHARES = { writes: 4, reads: 2 }
+const SHARES = { writes: 4, reads: 1 }
 
 /** Maximum wait for a connection to the replica, ms. The primary answers afterwards. */
 const REPLICA_CONNECT_MS = 2_000

@@ -9,6 +9,9 @@ import { iso, Success, Id, scanned, text } from '../../platform/operations/field
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { changedRows } from '../../platform/persistence/database.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
+import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
+import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { findDevice } from '../store-facts/device-queries.ts'
 import { addDevice, Device, toDevice } from './device-operations.ts'
 
@@ -62,7 +65,7 @@ export const registerDeviceWithCode = operation({
   minimumPackage: 'GROW',
   summary: 'Registers a device for the calling agent, with a code of createSetupCode.',
   description:
-    'The device belongs to this agent and its store. If the same agent repeats the call with the same code within 15 minutes, it gets the same device again.',
+    'The device belongs to this agent and its store. If the same agent repeats the call with the same code within 15 minutes, it gets the same device again; another `name` renames it.',
   callers: ['agent'],
   roles: [],
   refusals: ['policy_too_large', 'setup_code_expired', 'setup_code_used'],
@@ -86,13 +89,24 @@ export const registerDeviceWithCode = operation({
     if (row.device_id !== null) {
       const device = await findDevice(call.db, tenant, row.device_id)
       if (device?.agent_id !== agentId) throw alreadyUsed()
-      return { success: true as const, ...toDevice(device, store) }
+      const isRenamed = name !== undefined && name !== device.name && device.revoked_ms === null
+      const shown = isRenamed ? await renameDevice(call, device, name) : device
+      return { success: true as const, ...toDevice(shown, store) }
     }
     const device = await addDevice(call, store, { deviceType, name, agentId })
     await useUp(call, storeId, row.code_hash, device.deviceId)
     return { success: true as const, ...device }
   },
 })
+
+/** The technician who has registered the device may name it until the code ends. */
+async function renameDevice(call: Call, device: Row<'device'>, name: string): Promise<Row<'device'>> {
+  await call.db.updateTable('device').set({ name }).where('device_id', '=', device.device_id).execute()
+  await assertPolicyFits(call, device.store_id)
+  await storeDocumentChanged(call, device.store_id)
+  call.changed(device.device_id)
+  return { ...device, name }
+}
 
 /** Marks a code as used. Of two concurrent calls with one code, the second one fails. */
 async function useUp({ db }: Call, storeId: string, codeHash: string, deviceId: string): Promise<void> {

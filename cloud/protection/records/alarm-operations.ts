@@ -229,6 +229,10 @@ const Alarm = z.strictObject({
   tagUid: z.string().optional(),
   tagId: z.string().optional(),
   itemStatus: z.enum(ITEM_STATUSES).optional().describe('Status of the item when the gate alarmed.'),
+  emergency: z
+    .boolean()
+    .optional()
+    .describe('True if the gate alarmed during an emergency, such as a fire alarm. Absent otherwise.'),
   occurredAt: z.string(),
   product: z
     .strictObject({
@@ -410,7 +414,7 @@ export async function handledAlarms(
 }
 
 function tagOf(event: ProtectionEvent) {
-  const { eventId, reason, detail, deviceId, epc, tagUid, tagId, itemStatus, occurredAt } = event
+  const { eventId, reason, detail, deviceId, epc, tagUid, tagId, itemStatus, emergency, occurredAt } = event
   return {
     eventId,
     reason: reason ?? 'gate_alarm',
@@ -422,6 +426,7 @@ function tagOf(event: ProtectionEvent) {
       tagUid: tagUid ?? null,
       tagId: tagId ?? null,
       itemStatus: itemStatus ?? null,
+      emergency: emergency ?? null,
     }),
   }
 }

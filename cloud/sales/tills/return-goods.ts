@@ -323,14 +323,15 @@ function joined(rows: readonly Row<'till_return'>[]): TillReturn {
   }
 }
 
-/** Moves items back that no purchase of untag sold. Returns them by id. */
+/** Moves items back, through `returned` also if they go on sale again. Returns them by id. */
 async function comeBack(
   call: Call,
   items: readonly Row<'protected_item'>[],
   request: TillReturn,
   reportedMs: number,
+  reason = request.reason ?? `return ${request.returnId}`,
 ): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
-  const by = { reason: request.reason ?? `return ${request.returnId}`, reportedMs }
+  const by = { reason, reportedMs }
   const out = items.filter((item) => item.item_status !== 'returned')
   const moved = await moveBack(call, out, 'returned', by)
   const back = items.map((item) => moved.get(item.item_id) ?? item)
@@ -359,13 +360,9 @@ export async function keepReturned(
   const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
   const sold = eachOnce(named).filter((item) => item.store_id === store.store_id && isSold(item.item_status))
   const since = await purchasesSince(call.db, sold, recorded)
-  await moveBack(
-    call,
-    sold.filter((item) => !since.has(item.purchase_id ?? '')),
-    // The agent has told the till so, and may have sold the goods again.
-    request.resellable === true ? 'sellable' : 'returned',
-    { reason: `return ${request.returnId}, which is not booked`, reportedMs: recorded.storedMs },
-  )
+  const back = sold.filter((item) => !since.has(item.purchase_id ?? ''))
+  // The agent has told the till so, and may have sold the goods again.
+  await comeBack(call, back, request, recorded.storedMs, `return ${request.returnId}, which is not booked`)
   notifyGates(call, store.store_id)
 }
 

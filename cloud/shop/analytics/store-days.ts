@@ -24,6 +24,27 @@ export function startOfDay(day: string): number {
   return start
 }
 
+const clockInZone = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: STORE_TIME_ZONE,
+  dateStyle: 'short',
+  timeStyle: 'short',
+})
+
+/** Time of a day on the clock of the stores, for instance `14:05`, of a time, ms since 1970. */
+export function clockOf(ms: number): string {
+  return clockInZone.format(ms).slice(-5)
+}
+
+/**
+ * Time, ms since 1970, at which the clock of the stores shows `HH:MM` on a day. Of the hour that comes twice in autumn it
+ * is the first; the hour that is left out in spring counts on from the hour before.
+ */
+export function timeOn(day: string, clock: string): number {
+  const utc = Date.parse(`${day}T${clock}:00Z`)
+  const [summer, winter] = [utc - 2 * HOUR_MS, utc - HOUR_MS]
+  return clockInZone.format(summer) === `${day} ${clock}` ? summer : winter
+}
+
 /** Adds days to a date; `days` may be negative. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10)

@@ -1,10 +1,11 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
+import { goodsOfRequests } from './goods.ts'
 import { messagesOf, type AssistanceRequest } from './queries.ts'
 import { toRequest } from './requests.ts'
 
-/** Requests of one tenant in API form, with the names of zones, devices and users, and with their messages. */
+/** Requests of one tenant in API form, with the names of zones, devices, users and goods, and with their messages. */
 export async function present(db: Db, rows: readonly Row<'assistance_request'>[]): Promise<AssistanceRequest[]> {
   const tenant = rows[0]?.tenant
   if (tenant === undefined) return []
@@ -22,12 +23,13 @@ export async function present(db: Db, rows: readonly Row<'assistance_request'>[]
     devices: rows.map((row) => row.device_id),
     staff: rows.map((row) => row.requested_by),
   })
+  const goods = await goodsOfRequests(db, tenant, rows)
   return rows.map((row) => {
     const names = {
       zone: zoneNames.get(row.zone_id ?? ''),
       device: devices.get(row.device_id ?? ''),
       requestedBy: staff.get(row.requested_by ?? ''),
     }
-    return toRequest(row, names, messages.get(row.request_id) ?? [])
+    return toRequest(row, { ...names, goods: goods.get(row.request_id) }, messages.get(row.request_id) ?? [])
   })
 }

@@ -38,6 +38,11 @@ export const AssistanceRequest = z.strictObject({
   eventId: z.string().optional().describe('Event of the alarm.'),
   requestedByName: z.string().optional().describe('User who called colleagues to the alarm.'),
   purchaseId: z.string().optional(),
+  tag: z.string().optional().describe('The tag that it is about: EPC, UID or number. Absent for requests of shoppers.'),
+  products: z
+    .array(z.string())
+    .optional()
+    .describe('Names of the products that it is about, at most three. Absent if they are unknown.'),
   createdAt: z.string(),
   updatedAt: z.string(),
   messages: z.array(z.strictObject({ author: z.enum(['shopper', 'staff']), text: z.string(), at: z.string() })),

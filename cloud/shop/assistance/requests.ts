@@ -15,6 +15,7 @@ import {
   MESSAGES_LIMIT,
   type AssistanceRequest,
 } from './queries.ts'
+import type { GoodsOfRequest } from './goods.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
@@ -280,6 +281,7 @@ interface RequestNames {
   readonly zone?: string | undefined
   readonly device?: string | undefined
   readonly requestedBy?: string | undefined
+  readonly goods?: GoodsOfRequest | undefined
 }
 
 /** Converts a request to its API form. */
@@ -302,7 +304,9 @@ export function toRequest(
       purchaseId: row.purchase_id,
       eventId: row.reason === 'alarm' ? row.subject : null,
       requestedByName: names.requestedBy ?? null,
+      tag: names.goods?.tag ?? null,
     }),
+    ...(names.goods && names.goods.products.length > 0 && { products: [...names.goods.products] }),
     createdAt: iso(row.created_ms),
     updatedAt: iso(row.updated_ms),
     messages: messages.map(({ author, text, at_ms }) => ({ author, text, at: iso(at_ms) })),

@@ -61,8 +61,11 @@ export function setupRoutes(app: Hono, agent: Agent): void {
     const body = await readBody(c, ChangeDeviceRequest)
     if (body instanceof Response) return body
     return once(c, 'add', async () => {
-      const changed = agent.setup.change(body.deviceId, body.entry)
-      return changed.ok ? reply(c, 'changeDevice', { file: changed.file }) : failSetup(c, changed)
+      const { deviceId, ...change } = body
+      const changed = await agent.setup.change(deviceId, change)
+      if (!changed.ok) return failSetup(c, changed)
+      const { file, isInUse } = changed
+      return reply(c, 'changeDevice', { file, isInUse })
     })
   })
   app.post('/v1/setup/test', async (c) => {

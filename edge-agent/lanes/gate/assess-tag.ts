@@ -108,3 +108,9 @@ export function explain({ reason, severity, item, rule }: TagAssessment, ageSeco
   ]
   return parts.filter(Boolean).join('; ').slice(0, 300)
 }
+
+/** Reads severity and reason from a text of `explain`. Undefined if the text is another one. */
+export function readExplained(detail: string): { severity: string; reason: string } | undefined {
+  const [, severity, reason] = /^(siren|notify|silent): (\w+)(?:;|$)/.exec(detail) ?? []
+  return severity === undefined || reason === undefined ? undefined : { severity, reason }
+}

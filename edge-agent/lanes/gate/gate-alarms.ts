@@ -1,13 +1,23 @@
-import type { DeviceCommand, Signal } from '../../../device-drivers/kit/device.ts'
+import type { DeviceCommand, Signal, TagName } from '../../../device-drivers/kit/device.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { GatePolicy } from '../../../policy/store-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceJournal, DeviceRecord, EventBudget } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
-import { explain, type GateReason, type TagAssessment } from './assess-tag.ts'
+import { explain, readExplained, type GateReason, type TagAssessment } from './assess-tag.ts'
 import { tagNameOf } from './tags/deduplicate.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { ScanResult } from '../scan-result.ts'
+
+interface AlarmFacts {
+  readonly isLoud: boolean
+  readonly isRecalled: boolean
+  readonly itemStatus: ItemStatus | undefined
+  readonly offline: boolean
+  readonly eventId: string | undefined
+}
 
 /** Makes the result that the gate's display shows for an alarm, in the form of a denied request. */
 export function alarmResult(
@@ -19,10 +29,34 @@ export function alarmResult(
     items,
   }: { offline: boolean; eventId: string | undefined; items: Pick<Replica, 'productOf' | 'pictureOf'> },
 ): ScanResult {
-  const name = tagNameOf(tag)
+  const isLoud = severity === 'siren'
+  const facts = { isLoud, isRecalled: item?.recalled === true, itemStatus: item?.status, offline, eventId }
+  return resultOf(tagNameOf(tag), facts, items)
+}
+
+/**
+ * Makes the same result from the event of the alarm, after a restart of the agent. Undefined if the gate gave no signal,
+ * or if the event names no tag.
+ */
+export function storedAlarmResult(
+  { eventId, epc, tagUid, itemStatus, detail = '', offline = false, emergency = false }: ProtectionEvent,
+  items: Pick<Replica, 'productOf' | 'pictureOf'>,
+): ScanResult | undefined {
+  const name = epc !== undefined ? { epc } : tagUid !== undefined ? { tagUid } : undefined
+  // An alarm of a scanned tag has no severity. It is loud.
+  const { severity = 'siren', reason } = readExplained(detail) ?? {}
+  if (!name || severity === 'silent') return undefined
+  const facts = { isLoud: severity === 'siren', isRecalled: reason === 'recalled', itemStatus, offline, eventId }
+  return { ...resultOf(name, facts, items), ...(emergency && { emergency: true as const }) }
+}
+
+function resultOf(
+  name: TagName,
+  { isLoud, isRecalled, itemStatus, offline, eventId }: AlarmFacts,
+  items: Pick<Replica, 'productOf' | 'pictureOf'>,
+): ScanResult & { kind: 'decision' } {
   const product = 'epc' in name ? items.productOf('epc', name.epc) : items.productOf('tagUid', name.tagUid)
   const picture = 'epc' in name ? items.pictureOf('epc', name.epc) : items.pictureOf('tagUid', name.tagUid)
-  const isLoud = severity === 'siren'
   return {
     kind: 'decision',
     item: 'epc' in name ? name.epc : name.tagUid,
@@ -36,10 +70,10 @@ export function alarmResult(
       itemCount: 0,
       remaining: 0,
       eventId: null,
-      reason: item?.recalled ? 'recalled' : isLoud ? 'item_not_paid' : 'item_unknown',
+      reason: isRecalled ? 'recalled' : isLoud ? 'item_not_paid' : 'item_unknown',
       offline,
       outcome: null,
-      ...(isLoud && item && { itemStatus: item.status }),
+      ...(isLoud && itemStatus && { itemStatus }),
     },
   }
 }

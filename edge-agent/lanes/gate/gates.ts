@@ -112,7 +112,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
   }
 }
 
-interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onHandled'> {
+interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | 'onHandled' | 'operatorName'> {
   platform: Platform
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>

@@ -3,6 +3,8 @@ import { ALARM_STATES_LIMIT, AlarmStateReport } from '../../../policy/documents/
 import type { AlarmDisposition, AlarmStep } from '../../../policy/vocabulary.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import type { AlarmHandled } from '../../../policy/journal.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 
 /** What a person did last about an alarm. */
 export interface AlarmState {
@@ -14,8 +16,12 @@ export interface AlarmState {
 export interface HandledAlarmsParts {
   ledger: Pick<Ledger, 'commits' | 'journal'>
   journal: Pick<DeviceJournal, 'write'>
+  /** Name of an operator; undefined if the policy does not know the operator. */
+  operatorName(operatorId: string): string | undefined
   /** Trusted time, ms. */
   nowMs(): number
+  /** Called when the gates begin to wait for what people do about an alarm (`isAwaited`). */
+  onAwaited(): void
   /** Called when a state changed and is durable. */
   onHandled(deviceId: string, eventId: string, state: AlarmState): void
 }
@@ -37,6 +43,10 @@ interface Handling {
   readonly recoveredCent?: number
 }
 
+/** Time after an alarm in which a person is likely to decide about it, ms. */
+const AWAITED_MS = 10 * 60_000
+/** Alarms that are older than this at the start are left to the console, ms. */
+const KEPT_MS = 24 * 3_600_000
 /** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
 export const ALARMS_LIMIT = 200
 
@@ -44,22 +54,57 @@ export const ALARMS_LIMIT = 200
  *   gate alarms ─▶ raised ─▶ an operator at the gate's display ─▶ handle ─▶ journal row ─▶ cloud
  *                            people in the console ─▶ cloud ─▶ receive
  *
- * The alarms of this agent's gates since its start, and what people did about them. An operator may handle only these
- * alarms, and the cloud applies the same rule (cloud/protection/evidence/apply-delegated.ts). A later disposition
+ * The latest alarms of this agent's gates, and what people did about them. After a restart they come from the journal;
+ * what people did in the console comes with the next report of the cloud. An operator may handle only these alarms, and the cloud applies the same rule (cloud/protection/evidence/apply-delegated.ts). A later disposition
  * replaces an earlier one. An acknowledgement never replaces a disposition. The cloud decides which disposition is the
  * latest: its report replaces the state of an alarm as soon as it has every row about the alarm.
  */
 export class HandledAlarms {
   readonly #parts: HandledAlarmsParts
-  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number }>()
+  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number; raisedMs: number }>()
+  /** Events of the alarms before the start, oldest first. */
+  readonly #before: readonly ProtectionEvent[]
 
   constructor(parts: HandledAlarmsParts) {
     this.#parts = parts
+    const rows = parts.ledger.journal.alarmsSince(parts.nowMs() - KEPT_MS)
+    this.#before = rows
+      .flatMap(({ body: { event } }) => (event && event.deviceId !== undefined ? [event] : []))
+      .slice(-ALARM_STATES_LIMIT)
+    for (const { deviceId = '', eventId } of this.#before) this.#remember(deviceId, eventId)
+    for (const { seq, body } of rows) if (body.evidence?.kind === 'alarm_handled') this.#restore(body.evidence, seq)
+  }
+
+  /** Events of the alarms before the start of the agent, oldest first, for the display of their gate. */
+  get before(): readonly ProtectionEvent[] {
+    return this.#before
+  }
+
+  #restore({ eventId, step, operatorId }: AlarmHandled, seq: number): void {
+    const alarm = this.#alarms.get(eventId)
+    if (!alarm) return
+    alarm.lastRow = seq
+    if (isSettled(alarm.state, step)) return
+    alarm.state = { step, by: this.#parts.operatorName(operatorId) ?? '' }
   }
 
   /** Remembers an alarm of a gate. */
   raised(deviceId: string, eventId: string): void {
-    this.#alarms.set(eventId, { deviceId, lastRow: 0 })
+    const wasAwaited = this.isAwaited()
+    this.#remember(deviceId, eventId)
+    if (!wasAwaited) this.#parts.onAwaited()
+  }
+
+  /** True for some minutes after an alarm, until its cause is recorded: somebody may look at the gate and the console. */
+  isAwaited(): boolean {
+    const sinceMs = this.#parts.nowMs() - AWAITED_MS
+    return [...this.#alarms.values()]
+      .slice(-ALARM_STATES_LIMIT)
+      .some(({ state, raisedMs }) => raisedMs > sinceMs && (state === undefined || state.step === 'acknowledged'))
+  }
+
+  #remember(deviceId: string, eventId: string): void {
+    this.#alarms.set(eventId, { deviceId, lastRow: 0, raisedMs: this.#parts.nowMs() })
     const oldest = this.#alarms.keys().next().value
     if (this.#alarms.size > ALARMS_LIMIT && oldest !== undefined) this.#alarms.delete(oldest)
   }

@@ -156,6 +156,12 @@ interface RecalledUnits extends Omit<ReportedRights, 'rightClass'> {
   readonly ended?: true | undefined
 }
 
+/** When and where a right of a receipt was used. `atMs`: trusted time. */
+export interface ReceiptUse {
+  readonly atMs: number
+  readonly deviceId: string
+}
+
 /** Name of a unit in the table of denials. */
 const unitName = (cti: string, ordinal: number) => `${cti}/${ordinal}`
 
@@ -191,6 +197,7 @@ export class Claims {
   readonly #insert
   readonly #setState
   readonly #steps
+  readonly #lastUse
   readonly #denialOf
   readonly #denialsIn
   readonly #deny
@@ -212,6 +219,11 @@ export class Claims {
       "UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')",
     )
     this.#steps = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM claim WHERE nonce = ?')
+    this.#lastUse = db.prepare<[{ cti: string; rightClass: RightClass }], ReceiptUse>(
+      `SELECT at_ms AS atMs, device_id AS deviceId FROM claim WHERE state <> 'failed' AND right_class = @rightClass
+       AND (nonce = @cti OR redemption_id IN (SELECT redemption_id FROM used_right WHERE cti = @cti AND right_class = @rightClass))
+       ORDER BY at_ms DESC LIMIT 1`,
+    )
     this.#deny = db.prepare(
       'INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
     )
@@ -303,6 +315,11 @@ export class Claims {
   /** Number of claimed steps of a token. */
   claimedSteps(nonce: string): number {
     return this.#steps.get(nonce)?.n ?? 0
+  }
+
+  /** The last use of a receipt at this agent. Undefined if there was none, or if it was pruned. */
+  lastUseOf(cti: string, rightClass: RightClass): ReceiptUse | undefined {
+    return this.#lastUse.get({ cti, rightClass })
   }
 
   /** Denies a token or receipt. The ledger may delete the denial after `until`, s since 1970. */

@@ -105,6 +105,7 @@ class JournalRows {
   readonly #delete
   readonly #afterGap
   readonly #size
+  readonly #alarms
 
   constructor(db: Connection) {
     this.#db = db
@@ -121,9 +122,19 @@ class JournalRows {
     this.#afterGap = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
     )
+    // The texts are the beginning of what `JSON.stringify` makes of these values, and no text inside a value contains them.
+    this.#alarms = db.prepare<[number], StoredJournalRow>(
+      `SELECT seq, hash, body FROM journal WHERE at_ms >= ? AND
+       (INSTR(body, '"reason":"gate_alarm"') > 0 OR INSTR(body, '"kind":"alarm_handled"') > 0) ORDER BY seq`,
+    )
     this.#size = db.prepare<[number, number], { bytes: number }>(
       'SELECT COALESCE(SUM(OCTET_LENGTH(body)), 0) AS bytes FROM journal WHERE seq > ? AND seq <= ?',
     )
+  }
+
+  /** Rows about gate alarms from this time on, oldest first. */
+  alarms(sinceMs: number): StoredJournalRow[] {
+    return this.#alarms.all(sinceMs)
   }
 
   /** Bytes of the rows after `from` up to `to`. */
@@ -261,6 +272,11 @@ export class Journal {
   /** Number of the last row that the cloud acknowledged. */
   get acked(): number {
     return this.#acked
+  }
+
+  /** Rows about alarms of this agent's gates from this time on, oldest first: the alarms, and what operators did. */
+  alarmsSince(sinceMs: number): readonly { readonly seq: number; readonly body: JournalBody }[] {
+    return this.#rows.alarms(sinceMs).map(({ seq, body }) => ({ seq, body: JSON.parse(body) as JournalBody }))
   }
 
   get waiting(): number {

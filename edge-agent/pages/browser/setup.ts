@@ -336,12 +336,13 @@ async function changeDevice(form: HTMLFormElement, isRemoved: boolean): Promise<
   const fields = forms.get(form)
   const results = resultsOf(form)
   const entry = fields?.entry()
+  const called = form.querySelector<HTMLInputElement>('[data-name]')?.value.trim()
   fields?.mark([])
   if (!fields || (entry === undefined && !isRemoved)) return results.show(texts.setup.noEntry)
   results.show(texts.busy)
   const answer = await call('POST', '/v1/setup/change', {
     deviceId: form.dataset['change'],
-    ...(!isRemoved && { entry }),
+    ...(!isRemoved && { entry, ...(called !== undefined && called !== '' && { name: called }) }),
   })
   if (answer.ok) {
     const url = new URL(location.href)

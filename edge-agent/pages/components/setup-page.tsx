@@ -110,12 +110,18 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
 }
 
 /** Form that changes or removes a device which the page has added. */
-function ChangeForm({ texts, entry }: Pick<DeviceFormProps, 'texts' | 'entry'>) {
+function ChangeForm({ texts, entry, name }: Pick<DeviceFormProps, 'texts' | 'entry'> & { name: string | undefined }) {
   const { setup } = texts
   return (
     <details>
       <summary>{setup.change}</summary>
       <form data-change={String(entry['deviceId'])} method="post" novalidate>
+        {name === undefined ? null : (
+          <label>
+            {setup.name}
+            <input data-name maxlength={120} autocomplete="off" value={name} />
+          </label>
+        )}
         <SettingsPart texts={texts} driver={entry['driver']} text={JSON.stringify(entry)} />
         <p class="row">
           <button type="submit">{setup.saveChange}</button>
@@ -179,6 +185,10 @@ interface SetupPageProps {
   testable(deviceId: string): readonly PageTestedOutput[]
   /** The entry of a device that the page may change; undefined for other devices. */
   changeable(deviceId: string): Readonly<Record<string, unknown>> | undefined
+  /** Name of a device that the page may rename; undefined for other devices. */
+  nameIn(deviceId: string): string | undefined
+  /** True if the page has changed a device just now. */
+  isChanged: boolean
   /** True if the page has removed the device, and the agent was not restarted since. */
   isRemoved(deviceId: string): boolean
   /** Device that the page has added just now; undefined without one. */
@@ -214,6 +224,11 @@ export function SetupPage(props: SetupPageProps) {
           <div class="banner" role="status" tabindex={-1} data-added>
             <p>{setup.changed(configFile ?? '')}</p>
             <p class="next">{setup.next.restart}</p>
+          </div>
+        ) : null}
+        {props.isChanged && !isRestartDue ? (
+          <div class="banner" role="status" tabindex={-1} data-added data-tone="good">
+            <p>{setup.changedInUse(configFile ?? '')}</p>
           </div>
         ) : null}
         <Configured texts={texts} {...props} />
@@ -284,6 +299,7 @@ function Configured({
   configFile,
   testable,
   changeable,
+  nameIn,
   isRemoved,
 }: { texts: Texts } & SetupPageProps) {
   const { setup } = texts
@@ -315,7 +331,7 @@ function Configured({
                 <DeviceTests texts={texts} device={device} outputs={testable(device.deviceId)} />
               </>
             )}
-            <Changeable texts={texts} entry={changeable(device.deviceId)} />
+            <Changeable texts={texts} entry={changeable(device.deviceId)} name={nameIn(device.deviceId)} />
           </li>
         ))}
       </ul>
@@ -323,8 +339,16 @@ function Configured({
   )
 }
 
-function Changeable({ texts, entry }: { texts: Texts; entry: DeviceFormProps['entry'] | undefined }) {
-  return entry === undefined ? null : <ChangeForm texts={texts} entry={entry} />
+function Changeable({
+  texts,
+  entry,
+  name,
+}: {
+  texts: Texts
+  entry: DeviceFormProps['entry'] | undefined
+  name: string | undefined
+}) {
+  return entry === undefined ? null : <ChangeForm texts={texts} entry={entry} name={name} />
 }
 
 /** Devices that are attached to this machine and not configured. */

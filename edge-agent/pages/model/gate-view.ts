@@ -168,8 +168,9 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
   const view = gateView(event, texts)
   const { result } = event
   if (!view || (result.kind !== 'decision' && result.kind !== 'not_understood')) return undefined
-  const text = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
-  const { item: tag = '', product, alarmId } = result.kind === 'decision' ? result : {}
+  const what = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
+  const { item: tag = '', product, alarmId, emergency } = result.kind === 'decision' ? result : {}
+  const text = emergency ? `${texts.gate.inEmergency} · ${what}` : what
   const item = product ?? tag
   return { atMs: event.atMs, tone: view.tone, text, item, tag, ...(alarmId !== undefined && { alarmId }) }
 }

@@ -1,6 +1,7 @@
 import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
-import type { PageAnswer, PageGoods, PageOrder, PageResult } from './wire.ts'
+import { dayTime } from './status-view.ts'
+import type { PageAnswer, PageGoods, PageOrder, PageResult, PageUsedReceipt } from './wire.ts'
 
 type PageDecision = Extract<PageResult, { kind: 'decision' }>
 
@@ -93,12 +94,12 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
     return {
-      ...(isUsedReceipt(result) ? usedReceipt(texts) : decided(result.answer, texts)),
+      ...(isUsedReceipt(result) ? usedReceipt('staff', result.used, texts) : decided(result.answer, texts)),
       product: result.product ?? '',
       picture: result.picture ?? '',
       next: nextGoods(result.next, texts),
     }
-  if (result.kind === 'receipt') return { ...receipt(result.left, texts), next: nextGoods(result.next, texts) }
+  if (result.kind === 'receipt') return { ...receipt(result, texts), next: nextGoods(result.next, texts) }
   if (result.kind === 'alarm')
     return view('staff', texts.callStaff, {
       message: texts.alarms[result.what].what,
@@ -135,8 +136,13 @@ function isUsedReceipt({ answer, item }: PageDecision): boolean {
   return item === undefined && answer.reason === 'already_redeemed' && answer.action !== 'authorize_exit'
 }
 
-function usedReceipt(texts: Texts): ResultView {
-  return view('staff', texts.callStaff, { message: texts.nothingLeft, advice: texts.nothingLeftAdvice })
+/** Says when and where the labels were released, so that staff can compare it with what the shopper says. */
+function usedReceipt(tone: 'staff' | 'note', used: PageUsedReceipt | undefined, texts: Texts): ResultView {
+  const when = used && dayTime(Date.parse(used.at), texts.language)
+  return view(tone, texts.alreadyReleased, {
+    message: when === undefined ? texts.nothingLeft : texts.nothingLeftSince(when, used?.deviceName),
+    advice: texts.nothingLeftAdvice,
+  })
 }
 
 function decided(answer: PageAnswer, texts: Texts): ResultView {
@@ -161,9 +167,8 @@ function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultVi
 }
 
 /** View of a receipt at a device that reads tags, where the receipt alone releases nothing. */
-function receipt(left: number, texts: Texts): ResultView {
-  if (left === 0)
-    return view('note', texts.receiptRead.what, { message: texts.nothingLeft, advice: texts.nothingLeftAdvice })
+function receipt({ left, used }: Extract<PageResult, { kind: 'receipt' }>, texts: Texts): ResultView {
+  if (left === 0) return usedReceipt('note', used, texts)
   return view('granted', texts.receiptRead.what, {
     left: texts.labelsLeft(left),
     message: texts.receiptRead.todo,

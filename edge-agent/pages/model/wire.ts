@@ -67,6 +67,12 @@ export interface PageGoods {
   quantity: number
 }
 
+/** When (ISO 8601) and where the labels of a receipt were released. */
+export interface PageUsedReceipt {
+  at: string
+  deviceName?: string
+}
+
 /** A click-and-collect order that a customer picks up. */
 export interface PageOrder {
   orderId: string
@@ -97,7 +103,8 @@ export type NotUnderstood =
 export type PageResult =
   /**
    * `item`: the tag that the request named. `product`: name of its product. `picture`: hash of its picture. `next`: goods
-   * of the receipt that are not released yet. `alarmId`: id of a gate alarm.
+   * of the receipt that are not released yet. `alarmId`: id of a gate alarm. `emergency`: raised during one. `used`: the last release by a receipt that
+   * has nothing left.
    */
   | {
       kind: 'decision'
@@ -107,9 +114,11 @@ export type PageResult =
       picture?: string
       next?: readonly PageGoods[]
       alarmId?: string
+      emergency?: true
+      used?: PageUsedReceipt
     }
   | { kind: 'operator'; name: string }
-  | { kind: 'receipt'; left: number; next?: readonly PageGoods[] }
+  | { kind: 'receipt'; left: number; next?: readonly PageGoods[]; used?: PageUsedReceipt }
   | { kind: 'alarm'; what: PageAlarm }
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }

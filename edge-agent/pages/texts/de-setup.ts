@@ -68,6 +68,7 @@ export const setupDe: SetupTexts = {
     'Dieses Gerät aus der Konfiguration entfernen? Wurde es angemeldet, danach auch in der Konsole ausmustern.',
   removed: 'Entfernt. Der Agent benutzt es noch, bis er neu gestartet ist.',
   changed: (file) => `Die Änderung ist in ${file} gespeichert, aber noch nicht in Betrieb.`,
+  changedInUse: (file) => `Die Änderung ist in ${file} gespeichert und in Betrieb.`,
   noAddress:
     'Das ist keine Adresse. Bitte einen Rechnernamen oder eine IP-Adresse wie 10.0.0.7 schreiben, mit Port, falls er nicht der übliche ist.',
   searchCauses: {

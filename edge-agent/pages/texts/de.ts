@@ -297,8 +297,11 @@ export const de: Texts = {
     },
   },
   receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, ein Stück nach dem anderen.' },
+  alreadyReleased: 'Schon freigegeben',
   nothingLeft: 'Alle Etiketten dieses Belegs wurden schon freigegeben.',
-  nothingLeftAdvice: 'Hier bleibt nichts freizugeben. Ist noch ein Etikett an der Ware, löst es das Personal von Hand.',
+  nothingLeftSince: (when, deviceName) =>
+    `Alle Etiketten sind ab, zuletzt am ${when}${deviceName === undefined ? '' : `: ${deviceName}`}.`,
+  nothingLeftAdvice: 'Ist noch ein Etikett an der Ware, löst es das Personal von Hand.',
   alarms: {
     door_forced: { what: 'Die Tür wurde ohne Freigabe geöffnet.', todo: 'Bitte sofort nachsehen und schließen.' },
     door_left_open: { what: 'Die Tür steht zu lange offen.', todo: 'Bitte nachsehen und schließen.' },
@@ -392,7 +395,8 @@ export const de: Texts = {
     lastDecisions: 'Alarme, letzte Entscheidungen',
     moreOpen: (count) => plural(count, 'weiterer offener Alarm', 'weitere offene Alarme'),
     noDecisions: 'Noch keine.',
-    listSince: (start) => `Seit ${start}. Ältere: Konsole, Alarme.`,
+    inEmergency: 'Während eines Notfalls',
+    listSince: (start) => `Seit ${start}, und offene Alarme vom Tag davor. Ältere: Konsole, Alarme.`,
     recovered: 'Wert der sichergestellten Ware (EUR), freiwillig',
     noAmount: 'Das ist kein Betrag. Bitte wie 49,90 schreiben, oder das Feld leer lassen.',
     handle: 'Bearbeiten',

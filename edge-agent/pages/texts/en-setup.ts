@@ -67,6 +67,7 @@ export const setupEn: SetupTexts = {
     'Remove this device from the configuration? If it was registered, then retire it in the console, too.',
   removed: 'Removed. The agent uses it until the agent is restarted.',
   changed: (file) => `The change is saved to ${file}, and not in use yet.`,
+  changedInUse: (file) => `The change is saved to ${file} and in use.`,
   noAddress:
     'This is no address. Write a host name or an IP address such as 10.0.0.7, with a port if it is not the usual one.',
   searchCauses: {

@@ -281,8 +281,11 @@ export const en: Texts = {
     },
   },
   receiptRead: { what: 'Receipt read', todo: 'Now present the goods, one after the other.' },
+  alreadyReleased: 'Already released',
   nothingLeft: 'All labels of this receipt were already released.',
-  nothingLeftAdvice: 'There is nothing left to release. If a tag is still on the goods, staff remove it by hand.',
+  nothingLeftSince: (when, deviceName) =>
+    `All labels came off, last on ${when}${deviceName === undefined ? '' : `: ${deviceName}`}.`,
+  nothingLeftAdvice: 'If a tag is still on the goods, staff remove it by hand.',
   alarms: {
     door_forced: { what: 'The door was opened without a release.', todo: 'Please check it at once, and close it.' },
     door_left_open: { what: 'The door has been open for too long.', todo: 'Please check it, and close it.' },
@@ -373,7 +376,8 @@ export const en: Texts = {
     lastDecisions: 'Alarms and last decisions',
     moreOpen: (count) => plural(count, 'more open alarm', 'more open alarms'),
     noDecisions: 'None yet.',
-    listSince: (start) => `Since ${start}. Earlier ones: console, Alarms.`,
+    inEmergency: 'During an emergency',
+    listSince: (start) => `Since ${start}, and open alarms of a day before. Earlier ones: console, Alarms.`,
     recovered: 'Value of recovered goods (EUR), if you like',
     noAmount: 'This is no amount. Write it such as 49.90, or leave the field empty.',
     handle: 'Handle',

@@ -81,6 +81,7 @@ export interface SetupTexts {
   removeQuestion: string
   removed: string
   changed(file: string): string
+  changedInUse(file: string): string
   searchCauses: Record<SearchCause, string>
   /** Why a device was not added or tested, by the error code of the agent. */
   problems: Readonly<Record<string, string>>
@@ -190,7 +191,9 @@ export interface Texts {
   notUnderstood: Record<NotUnderstood, Advice>
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
+  alreadyReleased: string
   nothingLeft: string
+  nothingLeftSince(when: string, deviceName: string | undefined): string
   nothingLeftAdvice: string
   alarms: Record<PageAlarm, Advice>
   /** Texts by the status of an order. */
@@ -253,6 +256,8 @@ export interface Texts {
     /** The number of open alarms for which the list has no room. */
     moreOpen(count: number): string
     noDecisions: string
+    /** Mark of an alarm. */
+    inEmergency: string
     /** Where the list begins, and where older alarms are. */
     listSince(start: string): string
     recovered: string

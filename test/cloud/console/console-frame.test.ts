@@ -106,7 +106,7 @@ describe('the frame of the console', () => {
   it('serves its files for ever at an address with their hash', async () => {
     const { text } = await get('/console')
     const files = [...text.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!)
-    expect(files).toHaveLength(9)
+    expect(files).toHaveLength(10)
     for (const file of files) {
       const response = await app.request(file)
       expect([file, response.status, response.headers.get('cache-control')]).toEqual([

@@ -444,6 +444,42 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it('ends the open question on the page of an alarm likewise, and shows the decision and its person', async () => {
+    await raise('evt_e', 'evt_f')
+    const { page, problems, close } = await open('light', 'en', 1280)
+    const refresh = () => page.evaluate(`document.querySelector('#alarm').dispatchEvent(new Event('sse:changed'))`)
+    const dispose = (disposition: string, eventId: string) =>
+      shop.ok('disposeAlarm', { eventId, disposition, operatorId: 'Gustav' })
+    const question = page.locator('[data-meanwhile]:popover-open')
+    for (const [eventId, opener] of [
+      ['evt_e', 'Record the cause'],
+      ['evt_f', 'Record the cause'],
+      ['evt_f', 'Change'],
+    ] as const) {
+      await page.goto(`${base}/console/alarms/${eventId}?store=${shop.storeId}`)
+      await page.getByRole('button', { name: opener, exact: true }).click()
+      const isTyped = eventId === 'evt_f'
+      if (isTyped) await question.getByLabel('Value of recovered goods').fill('12')
+      // A refresh without news leaves the question open.
+      await Promise.all([page.waitForResponse(`**/console/alarms/${eventId}*`), refresh()])
+      expect(await question.count()).toBe(1)
+      await dispose(opener === 'Change' ? 'phantom' : 'real', eventId)
+      await refresh()
+      if (isTyped) {
+        const cause = opener === 'Change' ? 'False alarm, no goods' : 'Theft'
+        await question.getByText(`So far: ${cause} · Gustav`).first().waitFor()
+        expect(await question.getByRole('status').textContent()).toMatch(/A colleague has recorded a cause/)
+        expect(await question.getByLabel('Value of recovered goods').inputValue()).toBe('12')
+        await page.keyboard.press('Escape')
+        await refresh()
+      }
+      await page.locator('.timeline').getByText('Gustav').first().waitFor()
+      expect(await question.count()).toBe(0)
+    }
+    expect(problems).toEqual([])
+    await close()
+  })
+
   it.each([
     ['approvals', '/console/approvals', undefined, /let them pay/],
     ['exceptions', '/console/exceptions', undefined, /^Done/],

@@ -94,7 +94,7 @@ describe('pages of the store manager', () => {
   it('alarms: says at the field that the last day is before the first, and hides no open alarm', async () => {
     const text = await get('/console/alarms?from=2026-11-28&to=2026-11-27')
     expect(text).toMatch(/<input[^>]*name="to"[^>]*aria-invalid="true"/)
-    expect(text).toContain('This day is before the first one')
+    expect(text).toContain('This is before the beginning')
     expect(text).toContain('data-alarm="evt_alarm"')
   })
 
@@ -305,6 +305,59 @@ describe('pages of the store manager', () => {
     const german = await app.request(href, { headers: { ...viewerOf(shop), 'accept-language': 'de' } })
     const bytes = Buffer.from(await german.arrayBuffer())
     expect(bytes.toString()).toMatch(/^\uFEFF"Zeit";"Zustand"[^]*"Festgehalten";"Personal trug die Ware"/)
+  })
+
+  it('alarms: limits the lists, and one cause for many, to a gate and a time of day', async () => {
+    const { storeId, devices } = shop
+    // 14:05 and 15:05 of a winter day on the clock of the store.
+    const alarm = { type: 'protection.exception.raised', reason: 'gate_alarm', storeId }
+    const raise = (eventId: string, occurredAt: string, deviceId: string, n: number) => {
+      const epc = `E2801170000002000000${(0x7700 + n).toString(16)}`
+      return { ...alarm, eventId, occurredAt, deviceId, epc, ...(n === 30 && { emergency: true }) }
+    }
+    const deviceId = devices.exit_gate
+    const events = [
+      ...Array.from({ length: 25 }, (_, n) => raise(`evt_at_two_${n}`, '2026-11-05T13:05:00.000Z', deviceId, n)),
+      raise('evt_at_three', '2026-11-05T14:05:00.000Z', deviceId, 30),
+    ]
+    await shop.ok('reportProtectionEvents', { events })
+    const day = 'from=2026-11-05&to=2026-11-05'
+    const hour = `${day}&fromTime=14:00&toTime=14:59&gate=${deviceId}`
+    for (const [query, count] of [
+      [day, 26],
+      [hour, 25],
+      [`to=2026-11-05&fromTime=14:00&toTime=14:04`, 0],
+      [`from=2026-11-05&fromTime=14:05&toTime=14:05`, 25],
+      [`${day}&fromTime=15:00`, 1],
+      [`${day}&fromTime=14:00&toTime=14:59&gate=dev_other`, 0],
+      [`${day}&fromTime=24:00&toTime=1`, 26],
+    ] as const)
+      expect([query, await get(`/console/alarms?${query}`)]).toEqual([
+        query,
+        expect.stringContaining(`Found: ${count} waiting`),
+      ])
+    // An alarm of an emergency has a mark in the list and on its page.
+    const ofFire = await get(`/console/alarms?${day}&fromTime=15:00`)
+    expect(ofFire.match(/During an emergency/g)).toHaveLength(1)
+    expect(await get('/console/alarms/evt_at_three')).toContain('During an emergency')
+    const text = await get(`/console/alarms?${hour}`)
+    expect(text).not.toContain('During an emergency')
+    // The rest is a page further, with the same choice. The gate of a card is a link that keeps the hour.
+    const older = /href="([^"]*older=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect((await get(older)).match(/data-alarm="evt_at_two_\d+"/g)).toHaveLength(5)
+    const link = `/console/alarms?from=2026-11-05&amp;fromTime=14%3A00&amp;to=2026-11-05&amp;toTime=14%3A59&amp;gate=${deviceId}`
+    expect(text).toContain(`href="${link}"`)
+    const asked = Object.fromEntries(
+      [...text.matchAll(/name="(raisedFrom|raisedUntil|deviceId|until)" value="([^"]+)"/g)].map((each) => [
+        each[1]!,
+        each[2]!,
+      ]),
+    )
+    expect(Object.keys(asked).toSorted()).toEqual(['deviceId', 'raisedFrom', 'raisedUntil', 'until'])
+    const { status } = await post(`/console/alarms?${hour}`, 'disposeAll', { ...asked, disposition: 'phantom' })
+    expect(status).toBe(303)
+    expect(await get(`/console/alarms?${day}`)).toContain('Found: 1 waiting, 0 in progress, 25 recorded')
+    await shop.ok('disposeAlarm', { eventId: 'evt_at_three', disposition: 'phantom', operatorId: 'op-1' })
   })
 
   it('purchase: leads to the alarms of its goods', async () => {

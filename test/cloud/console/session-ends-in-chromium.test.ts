@@ -1,4 +1,5 @@
 // @module-tag extended
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../../host/http-server.ts'
 import { violations } from '../../support/axe.ts'
@@ -32,32 +33,102 @@ describe.skipIf(NO_CHROMIUM)('a session that ends in a form', () => {
     await cloud?.stop()
   })
 
-  it('says why the person must sign in, and keeps what was typed, but no PIN', async () => {
+  const signIn = async (page: Page) => {
+    await page.getByLabel('E-Mail-Adresse').fill(EMAIL)
+    await page.getByLabel('Passwort').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Anmelden' }).click()
+  }
+  const endSessions = () => cloud.db.database.write((db) => db.deleteFrom('user_session').execute())
+  const ENDED = 'Ihre Sitzung ist beendet'
+  const nameIn = (page: Page) => page.getByLabel('Name').first()
+  const pinIn = (page: Page) => page.locator('input[name="pin"]').first()
+
+  /** A phone whose user has opened the page of the operators. */
+  async function open(path = '/console/operators') {
     const context = await browser.browser.newContext({ locale: 'de', viewport: { width: 390, height: 844 } })
     const page = await context.newPage()
-    const signIn = async () => {
-      await page.getByLabel('E-Mail-Adresse').fill(EMAIL)
-      await page.getByLabel('Passwort').fill(PASSWORD)
-      await page.getByRole('button', { name: 'Anmelden' }).click()
-    }
-    await page.goto(`${base}/console/operators`)
-    expect(await page.getByText('Ihre Sitzung ist beendet').count()).toBe(0)
-    await signIn()
-    await page.getByLabel('Name').first().fill('Frau Petersen')
-    await page.locator('input[name="pin"]').first().fill('471108')
-    await cloud.db.database.write((db) => db.deleteFrom('user_session').execute())
+    await page.goto(`${base}${path}`)
+    expect(await page.getByText(ENDED).count()).toBe(0)
+    await signIn(page)
+    await nameIn(page).waitFor()
+    return { context, page }
+  }
+
+  it('says why the person must sign in, and keeps what was typed, but no PIN', async () => {
+    const { context, page } = await open()
+    await nameIn(page).fill('Frau Petersen')
+    await pinIn(page).fill('471108')
+    await endSessions()
     await page
       .getByRole('button', { name: /hinzufügen|anlegen|eintragen/i })
       .first()
       .click()
-    await page.getByText('Ihre Sitzung ist beendet').waitFor()
+    await page.getByText(ENDED).waitFor()
     expect(await violations(page)).toEqual([])
-    await signIn()
-    await expect.poll(() => page.getByLabel('Name').first().inputValue()).toBe('Frau Petersen')
-    expect(await page.locator('input[name="pin"]').first().inputValue()).toBe('')
-    // A form that was answered leaves nothing.
+    await signIn(page)
+    await expect.poll(() => nameIn(page).inputValue()).toBe('Frau Petersen')
+    expect(await pinIn(page).inputValue()).toBe('')
+    // The text is returned once.
     await page.reload()
-    expect(await page.getByLabel('Name').first().inputValue()).toBe('')
+    expect(await nameIn(page).inputValue()).toBe('')
+    await context.close()
+  })
+
+  it.each([
+    ['a link of the menu', async (page: Page) => page.locator('nav.bottom a').first().click()],
+    ['a reload', async (page: Page) => page.reload()],
+    ['another address', async (page: Page) => page.goto(`${base}/console/stock`)],
+  ])('returns from the sign-in to the form that was left by %s', async (_, leave) => {
+    for (const isCookieGone of [false, true]) {
+      const { context, page } = await open()
+      await nameIn(page).fill('Frau Petersen')
+      await pinIn(page).fill('471108')
+      expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('471108')
+      if (isCookieGone) await context.clearCookies()
+      else await endSessions()
+      await leave(page)
+      await page.getByText(ENDED).waitFor()
+      expect(await violations(page)).toEqual([])
+      // A wrong password does not lose the way back.
+      await page.getByLabel('E-Mail-Adresse').fill(EMAIL)
+      await page.getByLabel('Passwort').fill('wrong wrong wrong')
+      await page.getByRole('button', { name: 'Anmelden' }).click()
+      await page.getByText('Sie sind nicht angemeldet').waitFor()
+      await signIn(page)
+      await page.waitForURL('**/console/operators')
+      await expect.poll(() => nameIn(page).inputValue()).toBe('Frau Petersen')
+      expect(await pinIn(page).inputValue()).toBe('')
+      expect(await page.evaluate("sessionStorage.getItem('untag-typed')")).toBeNull()
+      await context.close()
+    }
+  })
+
+  it('keeps nothing for the next user, after a sign-out or when the person left the form', async () => {
+    const { context, page } = await open()
+    await nameIn(page).fill('Frau Petersen')
+    await page.goto(`${base}/console/stock`)
+    await page.goto(`${base}/console/operators`)
+    expect(await nameIn(page).inputValue()).toBe('')
+    await nameIn(page).fill('Frau Petersen')
+    await page.locator('button[popovertarget="account"]').click()
+    await page.getByRole('button', { name: 'Abmelden', exact: true }).click()
+    await page.getByLabel('E-Mail-Adresse').waitFor()
+    expect(await page.getByText(ENDED).count()).toBe(0)
+    expect(await page.evaluate("sessionStorage.getItem('untag-typed') ?? localStorage.length")).toBe(0)
+    await page.goto(`${base}/console/operators`)
+    await signIn(page)
+    await nameIn(page).fill('Frau Petersen')
+    await context.clearCookies()
+    await page.reload()
+    const other = 'lea@shop.example'
+    const { url } = await cloud.ok(await cloud.user('owner'), 'inviteUser', { email: other, role: 'manager' })
+    const token = new URL(url).pathname.split('/').pop()
+    await cloud.ok(null as never, 'acceptInvitation', { token, name: 'Lea', password: PASSWORD })
+    await page.getByLabel('E-Mail-Adresse').fill(other)
+    await page.getByLabel('Passwort').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Anmelden' }).click()
+    await page.waitForURL('**/console/operators')
+    expect(await nameIn(page).inputValue()).toBe('')
     await context.close()
   })
 })

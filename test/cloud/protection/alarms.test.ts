@@ -78,7 +78,9 @@ onEveryDatabase('alarms of a store', (kind) => {
     expect(await alarmOf(eventId)).toMatchObject({ helpRequestId: requestId })
     expect(await shop.cloud.ok(guard, 'callHelpToAlarm', { eventId })).toMatchObject({ requestId })
     const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, status: 'open' })
-    expect(requests.filter((each: Json) => each.eventId === eventId)).toMatchObject([{ requestId, requestedByName }])
+    expect(requests.filter((each: Json) => each.eventId === eventId)).toMatchObject([
+      { requestId, requestedByName, tag: (await alarmOf(eventId)).epc },
+    ])
 
     const message = 'Bin unterwegs.'
     expect(await shop.ok('answerAssistanceRequest', { requestId, message })).toMatchObject({

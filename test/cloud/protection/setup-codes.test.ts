@@ -30,8 +30,13 @@ onEveryDatabase('a set-up code', (kind) => {
       200,
       expect.objectContaining({ storeId: shop.storeId, agentId: agent.agentId, name: 'Ausgang Nord' }),
     ])
-    // A repeated call returns the same device. Another agent of the store gets nothing.
-    expect((await register(agent, code)).body.deviceId).toBe(body.deviceId)
+    // A repeated call returns the same device, and may rename it. Another agent of the store gets nothing.
+    const { deviceId } = body
+    expect((await register(agent, code)).body.deviceId).toBe(deviceId)
+    const renamed = await agent.call('registerDeviceWithCode', { code, deviceType: 'exit_gate', name: 'Ausgang Süd' })
+    expect(renamed.body).toMatchObject({ deviceId, name: 'Ausgang Süd' })
+    const { body: kept } = await agent.call('registerDeviceWithCode', { code, deviceType: 'exit_gate' })
+    expect(kept).toMatchObject({ deviceId, name: 'Ausgang Süd' })
     const late = await register(await enrolTestAgent(shop), code)
     expect([late.status, late.body.reason]).toEqual([409, 'setup_code_used'])
   })

@@ -143,12 +143,17 @@ it.each([false, true])('opens once by the receipt that the agent signed, offline
 
 it('opens by its signed receipt also at an agent that heard nothing of the sale, unless a product is recalled', async () => {
   pair()
-  const { exit_gate: gate } = store.shop.devices
+  const wanted = { storeId: store.shop.storeId, deviceType: 'exit_gate' }
+  const { deviceId: gate } = await store.drive(store.shop.ok('registerDevice', wanted))
   const other = await addAgent(store, [gate])
+  const cut = async (isCut = true) => {
+    other.network(!isCut)
+    await store.until('the network', () => other.agent.link.isOnline !== isCut)
+  }
   try {
     await store.until('the policy', () => other.agent.trust.policy?.policy.tillSales.agents.length === 1)
     await offline()
-    other.network(false)
+    await cut()
     const [plain, recalled] = store.shop.products
     const lines = (ean: string) => ({ lines: [{ ean, quantity: 1, priceUnit: 990, vat: 19 }] })
     const [good, bad] = [
@@ -158,11 +163,11 @@ it('opens by its signed receipt also at an agent that heard nothing of the sale,
     const leave = (receipt: string) => other.authorize({ deviceId: gate, action: 'authorize_exit', receipt })
     expect(await leave(good.receiptToken)).toMatchObject({ authorized: true })
     expect(await leave(good.receiptToken)).toMatchObject(USED)
-    const recall = { eans: [recalled.ean], reason: 'Metall', storeIds: [store.shop.storeId] }
+    const recall = { ean: recalled.ean, reason: 'Metall' }
     await store.drive(store.shop.ok('recallProducts', recall))
-    other.network(true)
+    await cut(false)
     await store.until('the recall', () => (other.agent.trust.policy?.recalledGtins ?? []).length > 0)
-    other.network(false)
+    await cut()
     expect(await leave(bad.receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
   } finally {
     await other.stop()

@@ -67,6 +67,19 @@ describe('the emergency of an agent', () => {
     ])
   })
 
+  it('commands a device again that was connected anew with other settings', () => {
+    const b = bench({ panel: OPEN }, ['gate'], {})
+    b.state('panel', 'ready')
+    b.emergency.onLevel('panel', false)
+    b.emergency.repeat('gate')
+    b.emergency.onLevel('panel', true)
+    expect(b.opened()).toEqual([
+      ['gate', false],
+      ['gate', false],
+      ['gate', true],
+    ])
+  })
+
   it('opens at the first active level, before it records anything, and closes when the last input clears', () => {
     const b = bench({ panel: CLOSED, button: OPEN }, ['gate', 'cabinet'], {})
     for (const deviceId of ['panel', 'button']) b.state(deviceId, 'ready')
@@ -407,6 +420,34 @@ describe('a store with a fire panel', () => {
     expect(isOpen()).toBe(true)
     expect(store.boards.gate.coils[1]).toBe(true)
     expect(exceptions()).not.toContain('unexpected_release')
+  })
+
+  it('marks the alarms that a gate raises meanwhile, at the gate and in the cloud', async () => {
+    await open()
+    const { storeId, devices, products } = store.shop
+    const [first, second] = [
+      await store.drive(store.shop.newItem(products[0])),
+      await store.drive(store.shop.newItem(products[0])),
+    ]
+    const shown: unknown[] = []
+    void (async () => {
+      for await (const event of store.agent.feed.listen(new AbortController().signal))
+        if (event.type === 'result' && event.result.kind === 'decision') shown.push(event.result.emergency)
+    })()
+    const exit = { deviceId: devices.exit_gate, protectionAction: 'authorize_exit' }
+    panel(true)
+    await store.world.advance(100)
+    expect(await store.authorize({ ...exit, epc: first.epc })).toMatchObject({ authorized: false })
+    panel(false)
+    await store.world.advance(1_000)
+    await store.authorize({ ...exit, epc: second.epc })
+    expect(shown).toEqual([true, undefined])
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    const { alarms } = await store.drive(store.shop.ok('fetchAlarms', { storeId }))
+    expect(alarms.map(({ epc, emergency }: Json) => [epc, emergency])).toEqual([
+      [second.epc, undefined],
+      [first.epc, true],
+    ])
   })
 
   it('keeps the sirens silent with `silenceSirens`', async () => {

@@ -145,6 +145,29 @@ describe('lanes with readers, through the whole agent', () => {
     })
   })
 
+  it('tells when and where the labels of a used receipt were released, online and offline', async () => {
+    await withPad()
+    const { pos_deactivator: station } = store.shop.devices
+    const deviceName = store.agent.trust.policy?.devices.find(({ deviceId }) => deviceId === station)?.name
+    expect(deviceName).toMatch(/\w/)
+    const scan = (receipt: string) => store.drive(store.agent.lanes.scan(station, receipt))
+    for (const isOnline of [true, false]) {
+      const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+      if (!isOnline) {
+        store.network(false)
+        await store.until('offline', () => !store.agent.link.isOnline)
+      }
+      const first = await scan(receipt)
+      expect(first).toMatchObject({ answer: { authorized: true } })
+      expect(first).not.toHaveProperty('used')
+      const at = new Date(store.world.clock.wall()).toISOString()
+      await advance(60_000)
+      const again = (await scan(receipt)) as ScanResult & { kind: 'decision' }
+      expect(again).toMatchObject({ answer: { reason: 'already_redeemed' }, used: { deviceName } })
+      expect(Math.abs(Date.parse(again.used?.at ?? '') - Date.parse(at))).toBeLessThan(10_000)
+    }
+  })
+
   it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {
     await withPad()
     await selfServiceForAll()

@@ -90,8 +90,13 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
       ...DENY_REASONS.map((reason) => denied(reason)),
     ]
     const found: unknown[] = []
-    for (const [n, answer] of answers.entries()) {
-      bench.happens(STATION, { ...answer, item: `tag ${n}` } as never)
+    const used = { at: '2026-09-27T21:02:30.000Z', deviceName: 'Kasse 2, Eingang Süd' }
+    const shown = [
+      ...answers.map((answer, n) => ({ ...answer, item: `tag ${n}` })),
+      { ...denied('already_redeemed'), used },
+    ]
+    for (const [n, answer] of shown.entries()) {
+      bench.happens(STATION, answer as never)
       const { reason } = (answer as { answer: { reason?: string } }).answer
       await page.locator(`.stage[data-view='result']`).waitFor()
       await page.waitForFunction(`document.querySelector('[data-slot="aloud"]').textContent !== ''`)

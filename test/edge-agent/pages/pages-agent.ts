@@ -190,16 +190,23 @@ export function pagesBench(): PagesBench {
       testable: () => [],
       changeable: () => undefined,
       isRemoved: () => false,
+      nameOf: () => undefined,
       isRestartDue: false,
     },
     gates: {
       alarms: new HandledAlarms({
         ledger: {
           commits: { durably: async (work: () => unknown) => work() },
-          journal: { append: (row: JournalBody) => bench.rows.push(row), acked: Number.POSITIVE_INFINITY },
+          journal: {
+            append: (row: JournalBody) => bench.rows.push(row),
+            alarmsSince: () => [],
+            acked: Number.POSITIVE_INFINITY,
+          },
         } as unknown as Agent['ledger'],
         journal: { write: async () => undefined },
+        operatorName: () => undefined,
         nowMs: platform.clock.wall,
+        onAwaited: () => undefined,
         onHandled: (deviceId, alarmId, state) => feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
       }),
     },

@@ -115,7 +115,18 @@ describe('a result at the station', () => {
     // A repeat is no fault of the customer.
     expect(refused('already_redeemed')?.tone).toBe('staff')
     // A receipt differs from a tag: the shopper needs to know about all of its tags.
-    expect(refused('already_redeemed')).toMatchObject({ message: de.nothingLeft, advice: de.nothingLeftAdvice })
+    const used = { headline: 'Schon freigegeben', advice: de.nothingLeftAdvice }
+    expect(refused('already_redeemed')).toMatchObject({ ...used, message: de.nothingLeft })
+    const at = '2026-11-27T13:02:30.000Z'
+    const again = {
+      ...decision({ authorized: false, reason: 'already_redeemed' }),
+      used: { at, deviceName: 'Kasse 1' },
+    }
+    expect(resultView(again, de)?.message).toMatch(/sind ab, zuletzt am 27\. November um 14:02: Kasse 1\.$/)
+    expect(resultView({ kind: 'receipt', left: 0, used: { at } }, en)).toMatchObject({
+      headline: 'Already released',
+      message: expect.stringMatching(/came off, last on November 27 at 14:02\.$/),
+    })
     expect(refused('manual_assistance_required')).toMatchObject({
       tone: 'staff',
       headline: 'Bitte Personal fragen',

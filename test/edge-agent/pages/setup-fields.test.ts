@@ -17,6 +17,8 @@ function page(texts: Texts, more: Partial<Parameters<typeof SetupPage>[0]> = {})
       configFile: 'edge.json',
       testable: () => ['release'],
       changeable: () => undefined,
+      nameIn: () => undefined,
+      isChanged: false,
       isRemoved: () => false,
       isRestartDue: false,
       hasFireAlarm: false,

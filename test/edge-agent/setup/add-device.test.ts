@@ -177,6 +177,38 @@ describe('a device that the set-up page registers with a code', () => {
     expect([...names].filter((name) => !MANAGER_SETTINGS.includes(name)).toSorted()).toEqual(HARMLESS.split(' '))
   })
 
+  it('is used with its changed settings and its new name at once, while the other devices stay connected', async () => {
+    const { deviceId } = (await add(await newCode(), entry(4, { pulseMs: 200 }), { name: 'Kasse' })).body
+    const own = () => store.agent.status().devices.find((d) => d.deviceId === deviceId)
+    await store.until('the new device', () => own()?.state === 'ready')
+    const others = () => store.agent.status().devices.filter((d) => d.deviceId !== deviceId)
+    const before = others()
+    const change = (changed: Json) => post('change', { deviceId, ...changed })
+    const lengthOf = async () => {
+      const from = board.log.length
+      expect((await post('test', { deviceId, output: 'release' })).body).toMatchObject({ outcome: 'confirmed' })
+      await store.world.advance(2_000)
+      const changes = board.log.slice(from).filter(({ coil }) => coil === 4)
+      const began = changes.find(({ on }) => on)?.at ?? 0
+      return (changes.findLast(({ on }) => !on)?.at ?? 0) - began
+    }
+    expect(Math.round((await lengthOf()) / 100)).toBe(2)
+    const { body } = await change({ entry: entry(4, { deviceId, pulseMs: 900 }), name: 'Kasse 9' })
+    expect(body).toEqual({ file, isInUse: true })
+    await store.until('the device again', () => own()?.state === 'ready')
+    expect(Math.round((await lengthOf()) / 100)).toBe(9)
+    expect([others(), store.agent.status().isRestartDue]).toEqual([before, false])
+    await store.until('the name', () => own()?.name === 'Kasse 9')
+    expect((await ofCloud()).find((d: Json) => d.deviceId === deviceId)).toMatchObject({ name: 'Kasse 9' })
+    // Without the cloud the settings stay as they are, too, so that the technician repeats both.
+    store.network(false)
+    const offline = await change({ entry: entry(4, { deviceId, pulseMs: 300 }), name: 'Kasse 10' })
+    expect([offline.status, offline.body.code]).toEqual([503, 'cloud_unreachable'])
+    expect((await change({ entry: entry(4, { deviceId, pulseMs: 400 }), name: 'Kasse 9' })).status).toBe(200)
+    store.network(true)
+    await store.until('the cloud again', () => store.agent.link.isOnline)
+  })
+
   it('is changed and removed on the page that added it, and no other device is', async () => {
     const { deviceId } = (await add(await newCode(), entry(7))).body
     const change = (id: string, changed?: Json) => post('change', { deviceId: id, ...(changed && { entry: changed }) })
@@ -187,8 +219,8 @@ describe('a device that the set-up page registers with a code', () => {
     expect(store.agent.status().isRestartDue).toBe(false)
     const own = entry(8, { deviceId, pulseMs: 700 })
     const { status, body } = await change(deviceId, own)
-    expect([status, body]).toEqual([200, { file }])
-    expect([store.agent.status().isRestartDue, store.agent.setup.isRemoved(deviceId)]).toEqual([true, false])
+    expect([status, body]).toEqual([200, { file, isInUse: true }])
+    expect([store.agent.status().isRestartDue, store.agent.setup.isRemoved(deviceId)]).toEqual([false, false])
     const find = () =>
       (JSON.parse(readFileSync(file, 'utf8')) as Json).devices.find((d: Json) => d.deviceId === deviceId)
     expect(find()).toEqual(own)
@@ -204,6 +236,9 @@ describe('a device that the set-up page registers with a code', () => {
       expect(await wrong(id, { ...own, deviceId: id })).toEqual([403, 'change_not_allowed', undefined])
     }
     expect(readFileSync(file, 'utf8')).toBe(before)
+    // Changes for emergencies wait for a restart.
+    const opening = await change(deviceId, { ...own, opensInEmergency: true })
+    expect([opening.body, store.agent.status().isRestartDue]).toEqual([{ file, isInUse: false }, true])
     expect((await change(deviceId)).status).toBe(200)
     expect(inFile()).not.toContain(deviceId)
     expect(store.agent.setup.isRemoved(deviceId)).toBe(true)
@@ -221,6 +256,8 @@ describe('a device that the set-up page registers with a code', () => {
     })
     expect([status, body.code]).toEqual([403, 'setup_code_needed'])
     expect(body.details.map((each: Json) => each.path)).toEqual(['entry.feeds', 'entry.staffCards'])
+    const named = await post('change', { deviceId: 'reader_9', entry: reader, name: 'x' })
+    expect([named.status, named.body.details[0].path]).toEqual([400, 'entry.name'])
     expect((await post('change', { deviceId: 'reader_9', entry: { ...reader, duplicateMs: 900 } })).status).toBe(200)
     expect((await post('change', { deviceId: 'reader_9' })).status).toBe(200)
   })
@@ -271,6 +308,7 @@ describe('the set-up of an agent', () => {
         supervisor: undefined,
         entries,
         extend: () => (entries.push(ENTRY), true),
+        change: async () => true,
         execute: async (_deviceId, command) => (commands.push(command), result('confirmed', true, 'acknowledged')),
       },
     }
@@ -291,9 +329,9 @@ describe('the set-up of an agent', () => {
     const { setup, platform } = bench()
     await setup.add({ entry: {}, registration })
     await platform.advance(TEST_MS - 1)
-    expect(setup.change('dev_1', undefined)).toMatchObject({ ok: true })
+    expect(await setup.change('dev_1', {})).toMatchObject({ ok: true })
     await platform.advance(1)
-    expect(setup.change('dev_1', undefined)).toMatchObject({ code: 'change_not_allowed' })
+    expect(await setup.change('dev_1', {})).toMatchObject({ code: 'change_not_allowed' })
   })
 
   it('offers and moves only outputs that the device has', async () => {

@@ -76,6 +76,7 @@ function setupOf(path: string | undefined, bench?: PagesBench): Setup {
       supervisor: undefined,
       entries,
       execute: async () => result('confirmed', true, 'acknowledged'),
+      change: async () => true,
       extend(devices: readonly DeviceEntry[]) {
         entries.push(...devices.slice(entries.length))
         const { deviceId = '', driver = '' } = devices.at(-1) ?? {}
@@ -495,7 +496,7 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
     },
   )
 
-  // Once a device was changed, the agent must be restarted before it uses another new one, so this comes last.
+  // Once a device was removed, the agent must be restarted before it uses another new one, so this comes last.
   it('changes and removes the device that it added', async () => {
     const { setup } = textsOf('de')
     const page = await chromium.browser.newPage({ locale: 'de-DE', viewport: { width: 390, height: 900 } })
@@ -505,11 +506,16 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
     const change = page.locator(`[data-change="dev_GOOD-en"]`)
     await page.locator('details', { has: change }).locator('summary').first().click()
     await change.locator('[data-path="siren.gpo"] input').fill('4')
+    expect(await change.getByLabel(setup.name, { exact: true }).inputValue()).toBe('Ausgang Nord')
+    await change.getByLabel(setup.name, { exact: true }).fill('Ausgang Süd')
     expect(await violations(page)).toEqual([])
     await change.getByRole('button', { name: setup.saveChange }).click()
-    await page.getByText(setup.changed(join(folder, 'edge.json'))).waitFor()
+    await page.getByText(setup.changedInUse(join(folder, 'edge.json'))).waitFor()
     expect(inFile()).toContain('"gpo": 4')
+    const screenshots = process.env['UNTAG_SCREENSHOTS']
+    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-changed.png`, fullPage: true })
     await page.locator('details', { has: change }).locator('summary').first().click()
+    expect(await change.getByLabel(setup.name, { exact: true }).inputValue()).toBe('Ausgang Süd')
     page.once('dialog', (dialog) => void dialog.accept())
     await change.getByRole('button', { name: setup.remove }).click()
     await change.waitFor({ state: 'detached' })

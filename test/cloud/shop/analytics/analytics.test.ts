@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addDays, dayOf, periodOf, startOfDay } from '../../../../cloud/shop/analytics/store-days.ts'
+import { addDays, clockOf, dayOf, periodOf, startOfDay, timeOn } from '../../../../cloud/shop/analytics/store-days.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'
@@ -17,6 +17,18 @@ describe('days of a store', () => {
     expect((startOfDay('2026-10-26') - startOfDay('2026-10-25')) / HOUR).toBe(25)
     for (let day = '2000-01-01'; day < '2100-01-02'; day = addDays(day, 13))
       expect([dayOf(startOfDay(day)), dayOf(startOfDay(day) - 1)]).toEqual([day, addDays(day, -1)])
+  })
+  it('have the clock of Berlin, also on days with a clock change', () => {
+    const at = (day: string, clock: string) => new Date(timeOn(day, clock)).toISOString().slice(0, 16)
+    expect(at('2026-07-01', '00:00')).toBe('2026-06-30T22:00')
+    expect(at('2026-11-05', '14:05')).toBe('2026-11-05T13:05')
+    expect(['01:59', '02:30', '03:00'].map((clock) => at('2026-03-29', clock))).toEqual([
+      '2026-03-29T00:59',
+      '2026-03-29T01:30',
+      '2026-03-29T01:00',
+    ])
+    expect(['02:30', '03:00'].map((clock) => at('2026-10-25', clock))).toEqual(['2026-10-25T00:30', '2026-10-25T02:00'])
+    expect([timeOn('2026-07-01', '23:59'), timeOn('2026-12-31', '00:00')].map(clockOf)).toEqual(['23:59', '00:00'])
   })
   it('belong to weeks that start on Monday and to months', () => {
     expect(['2026-11-15', '2026-11-16', '2026-11-22', '2027-01-01'].map((day) => periodOf(day, 'weekly'))).toEqual([

@@ -7,6 +7,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { readQr } from '../../../support/qr.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
+import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 
 const form = (fields: Record<string, string>): RequestInit => ({
@@ -14,6 +15,14 @@ const form = (fields: Record<string, string>): RequestInit => ({
   headers: { 'content-type': 'application/x-www-form-urlencoded' },
   body: new URLSearchParams(fields).toString(),
 })
+
+/** A tag of this product whose item is not registered. */
+function sgtin(ean: string): string {
+  const parts = splitGtin14(`0${ean}`, 7)
+  const encoded = parts && encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...parts, serial: '4711' })
+  if (!encoded?.ok) throw new Error(`no SGTIN for ${ean}`)
+  return encoded.hex
+}
 
 onEveryDatabase('assistance', (kind) => {
   let shop: Shop
@@ -166,7 +175,9 @@ onEveryDatabase('assistance', (kind) => {
     await raise({ epc: '3034257BF7194E4000001A85', purchaseId: 'pur_1' })
     expect(await ofGate()).toEqual([])
     await raise({ purchaseId: 'pur_2' })
-    expect(await ofGate()).toMatchObject([{ reason: 'manual_assistance_required', purchaseId: 'pur_2' }])
+    const [unknown] = await ofGate()
+    expect(unknown).toMatchObject({ reason: 'manual_assistance_required', purchaseId: 'pur_2' })
+    expect([unknown?.['tag'], unknown?.['products']]).toEqual([undefined, undefined])
     await shop.ok('answerAssistanceRequest', { requestId: (await ofGate())[0]?.requestId, status: 'closed' })
     await database.write((db) => db.deleteFrom('assistance_request').where('purchase_id', '=', 'pur_2').execute())
   })
@@ -188,7 +199,13 @@ onEveryDatabase('assistance', (kind) => {
     const ofDenial = async () =>
       (await requests({ limit: 100 })).filter((r) => r.reason === 'manual_assistance_required')
     expect(await ofDenial()).toMatchObject([
-      { status: 'open', deviceId: shop.devices.self_checkout_detacher, purchaseId: transactionId, messages: [] },
+      {
+        status: 'open',
+        deviceId: shop.devices.self_checkout_detacher,
+        purchaseId: transactionId,
+        products: [dear.name],
+        messages: [],
+      },
     ])
     await Promise.all([1, 2, 3].map((n) => requestRelease({ firmwareVersion: `${n}` })))
     expect((await ofDenial()).length).toBe(1)
@@ -249,7 +266,20 @@ onEveryDatabase('assistance', (kind) => {
     ])('opens one request: %s', async (_how, happen) => {
       const epc = await held()
       await happen(epc)
-      expect(await ofGate()).toMatchObject([{ reason: 'exception_hold', status: 'open' }])
+      expect(await ofGate()).toMatchObject([
+        { reason: 'exception_hold', status: 'open', tag: epc, products: [shop.products[0].name] },
+      ])
+      await closeAll()
+    })
+
+    it('names the tag and its product, as far as the store knows them', async () => {
+      const [gtinTag, strangeTag] = [sgtin(shop.products[1].ean), 'E280FFFFFFFFFFFFFFFFFFFF']
+      const events = [gtinTag, strangeTag].map((epc) => alarmOf(epc, 'exception_hold'))
+      await shop.ok('reportProtectionEvents', { events })
+      const named = (await ofGate()).map(({ tag, products }) => JSON.stringify([tag, products]))
+      expect(named.toSorted()).toEqual(
+        [JSON.stringify([gtinTag, [shop.products[1].name]]), JSON.stringify([strangeTag, null])].toSorted(),
+      )
       await closeAll()
     })
 

@@ -196,6 +196,22 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
+  it('shows without a broker within four seconds what people in the console did, some minutes after the alarm', async () => {
+    await open()
+    const causeAfter = async (waitMs: number, limitMs: number) => {
+      await carryOut(await newItem())
+      const { eventId } = (await storedEvents()).findLast((e) => e.reason === 'gate_alarm') ?? {}
+      await store.world.advance(waitMs)
+      await store.drive(store.shop.ok('disposeAlarm', { eventId, disposition: 'phantom', operatorId: 'office' }))
+      const state = () => store.agent.gates.alarms.stateOf(eventId)?.step
+      await store.until('the cause', () => state() === 'phantom', limitMs)
+    }
+    await causeAfter(0, 4_000)
+    expect(store.agent.gates.alarms.isAwaited()).toBe(false)
+    for (const waitMs of [20_000, 26_000, 33_000]) await causeAfter(waitMs, 4_000)
+    await causeAfter(11 * 60_000, 16_000)
+  })
+
   it('shows within two seconds what people in the console did about its alarm', async () => {
     await open({ broker: true })
     await carryOut(await newItem())
@@ -238,6 +254,47 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
       securityTagStatus: 'deactivated',
     })
+  })
+
+  it('shows its open alarms after a restart, also offline, and lets an operator handle them', async () => {
+    await open()
+    const operator = { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', operator))
+    await store.until('the operator', () => store.agent.trust.policy?.operators?.[0]?.operatorId === operatorId)
+    const deviceId = store.shop.devices.exit_gate
+    const linesNow = async () => {
+      const { body } = await store.local(`/gate?device=${deviceId}&lang=en`)
+      return [...(body as unknown as string).matchAll(/<li [^>]*data-alarm="([^"]+)"[^]*?<\/li>/g)].map(
+        ([line, id]) => [id, line.replaceAll(/<[^>]*>/g, '')] as const,
+      )
+    }
+    const [first, second] = [await newItem(), await newItem()]
+    for (const epc of [first, 'E280FFFFFFFFFFFFFFFFFFFF', second]) await carryOut(epc)
+    const alarms = (await storedEvents()).filter(({ reason }) => reason === 'gate_alarm')
+    const [ofFirst, ofUnknown, ofSecond] = [first, 'E280FFFFFFFFFFFFFFFFFFFF', second].map(
+      (tag) => alarms.find(({ epc }) => epc === tag)?.eventId,
+    )
+    const proof = { deviceId, operatorId, pin: '471108' }
+    const handle = async (alarmId: string) => {
+      await store.local('/v1/operator', { method: 'POST', body: proof })
+      const body = { deviceId, alarmId, step: 'staff_error', seen: 'none' }
+      return store.local('/v1/alarms', { method: 'POST', body })
+    }
+    expect(await handle(ofSecond)).toMatchObject({ status: 200 })
+    store.network(false)
+    await store.restart()
+    const lines = await linesNow()
+    expect(lines.map(([id]) => id)).toEqual([ofUnknown, ofFirst, ofSecond])
+    expect(lines.map(([, text]) => text)).toEqual([
+      expect.stringContaining('E280FFFFFFFFFFFFFFFFFFFF'),
+      expect.stringMatching(`We have no payment.*${product().name}`),
+      expect.stringContaining('Staff carried goods · Frau Petersen'),
+    ])
+    expect(await handle(ofFirst)).toMatchObject({ status: 200 })
+    // Alarms of the day before yesterday are left to the console.
+    await store.restart(() => store.world.advance(25 * 3_600_000))
+    expect(await linesNow()).toEqual([])
+    store.network(true)
   })
 
   it('reports all events after an unreadable row of an earlier release', async () => {

@@ -14,6 +14,7 @@ function bench() {
     ledger: {
       journal: {
         append: (body: JournalBody) => rows.push(body),
+        alarmsSince: () => [],
         get acked() {
           return acked
         },
@@ -27,7 +28,9 @@ function bench() {
       } as ConstructorParameters<typeof HandledAlarms>[0]['ledger']['commits'],
     },
     journal: { write: async () => void steps.push('events') },
+    operatorName: () => undefined,
     nowMs: () => 1_000,
+    onAwaited: () => undefined,
     onHandled: (_deviceId, eventId, { step, by }) => steps.push(`${eventId} ${step} ${by}`),
   })
   const by = (step: AlarmStep, name = 'Anna') => ({ step, name, operatorId: `op_${name}` })

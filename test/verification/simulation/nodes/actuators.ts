@@ -99,6 +99,7 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
             : result('confirmed', true, 'acknowledged')
         },
         add: (entry) => void statuses.push(statusOf(entry)),
+        replace: async () => undefined,
         restart: (deviceId) => status(deviceId) !== null,
         stop() {
           panel?.disconnect()

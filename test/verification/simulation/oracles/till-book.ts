@@ -150,6 +150,13 @@ export class TillBook {
     return all.every(isCertain) ? all : undefined
   }
 
+  /** True if a place has acknowledged a void of this sale, and no restore of its disk may have lost it. */
+  isVoidAt(place: string, { sale }: Report): boolean {
+    return this.reports.some(
+      (report) => report.kind === 'void' && report.sale === sale && report.acks.has(place) && !report.unsure.has(place),
+    )
+  }
+
   /** Number of changes of what is known of a tag. */
   versionOf(epc: string): string {
     const all = this.#ofTag.get(epc) ?? []

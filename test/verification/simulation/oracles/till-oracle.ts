@@ -13,8 +13,8 @@ export interface TillOracle {
   unannounced(from: string, to: string, beforeMs: number): string[]
   /** Compares the cloud with the acknowledged reports, when all rows have arrived. */
   checkEnd(db: Connection): void
-  /** Number of gate passages that were judged, by what was expected. */
-  readonly judged: Record<'silent' | 'alarm', number>
+  /** Number of gate passages that were judged, by what was expected, and of barriers that opened. */
+  readonly judged: Record<'silent' | 'alarm' | 'opened', number>
 }
 
 export interface TillOracleParts {
@@ -39,7 +39,7 @@ class Judge implements TillOracle {
   readonly #core: Core
   readonly #book: TillBook
   readonly #parts: TillOracleParts
-  readonly judged = { silent: 0, alarm: 0 }
+  readonly judged = { silent: 0, alarm: 0, opened: 0 }
 
   constructor(parts: TillOracleParts) {
     this.#core = parts.core

@@ -2,7 +2,7 @@ import type { Actuators } from '../nodes/actuators.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import { gateReader, type GateReader } from '../nodes/gate-reader.ts'
 import { readerOf, type TillEquipment, type TillGood } from '../nodes/till-equipment.ts'
-import type { TillBook } from '../oracles/till-book.ts'
+import type { TillBook, TrackedReport } from '../oracles/till-book.ts'
 import type { TillOracle } from '../oracles/till-oracle.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
@@ -30,6 +30,10 @@ export class TillGates {
   readonly #readers = new Map<string, GateReader>()
   /** Gates at which tags pass: one shopper at a time. */
   readonly #busy = new Set<string>()
+  /** Receipts that agents signed. */
+  readonly #receipts = new Map<TrackedReport, string>()
+  /** Agents whose barrier opened, and for which sale. */
+  readonly #openings = new Set<string>()
 
   constructor(parts: TillGatesParts) {
     const { core, names, devices } = parts
@@ -70,6 +74,48 @@ export class TillGates {
       const isSame = version === book.versionOf(epc) && expected === expectedOf(epc)
       if (left && isSame && expected !== undefined) this.#judge(node, epc, expected, left)
     }
+  }
+
+  noteReceipt(report: TrackedReport, receipt: unknown): void {
+    if (typeof receipt === 'string') this.#receipts.set(report, receipt)
+  }
+
+  /** Presents the receipt that an agent signed at barriers: it opens once at each agent, and not after its void. */
+  async present(report: TrackedReport, chance: Chance): Promise<void> {
+    const { agents, book, core } = this.#parts
+    const receipt = this.#receipts.get(report)
+    for (let n = chance.between(1, 3); n > 0 && receipt !== undefined; n--) {
+      const node = chance.one(agents)
+      const isVoid = book.isVoidAt(node.name, report)
+      if ((await this.#open(node, receipt)) !== true) continue
+      const opening = `${node.name} ${report.sale}`
+      core.trace.add(node.name, `opens for the receipt of ${report.sale}`)
+      this.#parts.oracle.judged.opened++
+      if (isVoid) core.violate('alarms', `${node.name} opens for the sale ${report.sale}, whose void it has`)
+      if (this.#openings.has(opening) && !book.restoredPlaces.has(node.name))
+        core.violate('I1', `${node.name} opens twice for the sale ${report.sale}`)
+      this.#openings.add(opening)
+    }
+  }
+
+  /** A shopper presents a receipt at the barrier of an agent. Undefined: no answer came. */
+  async #open(node: AgentNode, receipt: string): Promise<boolean | undefined> {
+    const { agents, equipment } = this.#parts
+    const { agent } = node
+    const { process } = node.machine
+    const deviceId = equipment.gates[agents.indexOf(node)] ?? ''
+    if (!agent || !process?.isAlive) return undefined
+    return new Promise((resolve) => {
+      const forget = process.onEnd(() => resolve(undefined))
+      const end = (isOpen: boolean | undefined) => {
+        forget()
+        resolve(isOpen)
+      }
+      agent.lanes.request({ deviceId, action: 'authorize_exit', identifiers: {}, receipt }).then(
+        ({ authorized }) => end(authorized),
+        () => end(undefined),
+      )
+    })
   }
 
   #judge(

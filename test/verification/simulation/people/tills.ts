@@ -181,6 +181,7 @@ class ShopTills implements Tills {
     if (!sold) return
     if (chance.happens(0.7)) await this.#gates.pass(goods, chance)
     if (chance.happens(0.25)) await this.#showReceipt(name, sold, goods, chance)
+    if (chance.happens(0.4)) await this.#gates.present(sold.report, chance)
     if (chance.happens(0.1)) await this.#sellWithSameNumber(sold, chance)
     await this.#linger(chance)
     if (kind < 0.4) await this.#void(sold, chance)
@@ -188,6 +189,7 @@ class ShopTills implements Tills {
     else if (kind < 0.8) await this.#resell(sold, goods, chance)
     else if (kind < 0.9) await this.#changeByStaff(goods, chance)
     if (chance.happens(0.8)) await this.#gates.pass(goods, chance)
+    if (chance.happens(0.5)) await this.#gates.present(sold.report, chance)
     await this.#linger(chance)
     if (chance.happens(0.5)) await this.#gates.pass(goods, chance)
   }
@@ -294,6 +296,7 @@ class ShopTills implements Tills {
     const fresh = goods.filter(({ epc }) => till.home.agent?.items.find('epc', epc)?.status === 'sellable')
     const done = await this.#posts.deliver(till.tillId, report, message, { places, chance })
     if (!done) return false
+    if (done.place !== CLOUD) this.#gates.noteReceipt(report, done.answer['receiptToken'])
     // The agent that knew these goods as for sale must not doubt them.
     const warned = done.place === till.home ? report.acks.get(till.home.name)?.warned : undefined
     const wrong = fresh.find(({ epc }) => warned?.has(epc) && this.book.certain(epc)?.length === 1)
