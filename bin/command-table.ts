@@ -3,6 +3,7 @@ import * as cloud from '../host/settings/cloud.ts'
 import * as data from '../host/settings/cloud-data.ts'
 import * as edge from '../host/settings/edge.ts'
 import * as tools from '../host/settings/tools.ts'
+import { PSP_NAMES } from '../simulators/services/psp-books.ts'
 
 /** A command of the command line. */
 export interface Command {
@@ -206,7 +207,7 @@ export const COMMANDS: readonly Command[] = [
     tools.SIMULATE_TILL_OPTIONS,
     async (settings) => (await import('./commands/simulate-till.ts')).runSimulateTill(settings),
   ),
-  command(['simulate', 'psp'], 'Simulate a payment provider', tools.SIMULATE_PSP_OPTIONS, async (settings) =>
+  command(['simulate', 'psp'], 'Simulate a payment provider', tools.simulatePspOptions(PSP_NAMES), async (settings) =>
     (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
   ),
   command(

@@ -19,7 +19,7 @@ import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import { readReceipt } from './decisions/by-receipt.ts'
+import { verifyReceipt } from './decisions/by-receipt.ts'
 import { FairTurns } from './decisions/fair-turns.ts'
 import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
@@ -132,7 +132,7 @@ export class Agent {
       revokedTills: () => this.trust.policy?.revokedTills ?? [],
       recalledGtins: () => this.trust.policy?.recalledGtins ?? [],
       saleOfReceipt: (scanned) => {
-        const signed = readReceipt(this.trust, scanned, this.#base.storeId)
+        const signed = verifyReceipt(this.trust, scanned, this.#base.storeId)
         const opened = signed.ok ? signed : openSellerReceipt(this.trust, scanned, this.#base.storeId)
         return opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined
       },

@@ -51,11 +51,6 @@ function closeness(decision: Decision): number {
   return decision.reason === 'tag_not_read' ? 1 : 0
 }
 
-/**
- * Limits of an isolated agent. Agents use `isolatedDenial` (edge-agent/decisions/by-receipt.ts).
- * `simulateProtectionPolicy` and `untag policy explain` use `predictIsolatedDecision`.
- */
-
 /** A receipt at an isolated agent. */
 interface IsolatedReceiptFacts {
   /** Undefined: unknown. */
@@ -70,7 +65,11 @@ interface IsolatedReceiptFacts {
   otherReceipts: number
 }
 
-/** Returns why an isolated agent rejects the receipt. Undefined if the agent honours the receipt. */
+/**
+ * Returns why the limits of an isolated agent reject the receipt. Undefined if the agent honours the receipt. Agents
+ * call it (edge-agent/decisions/by-receipt.ts); `simulateProtectionPolicy` and `untag policy explain` use
+ * `predictIsolatedDecision`.
+ */
 export function isolatedDenial(
   { offline }: ProtectionPolicy,
   { riskClass: own, stage, isolatedSeconds, otherReceipts }: IsolatedReceiptFacts,

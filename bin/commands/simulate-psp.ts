@@ -2,7 +2,8 @@ import { printLine, printReady } from '../../host/output.ts'
 import { simulatedPsp } from '../../simulators/services/psp.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { SIMULATE_PSP_OPTIONS } from '../../host/settings/tools.ts'
+import type { simulatePspOptions } from '../../host/settings/tools.ts'
+import type { PspName } from '../../simulators/services/psp-books.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 
 /** Simulates a payment provider. Prints the values for `configurePSP`, and a line for each request and notification. */
@@ -12,7 +13,7 @@ export async function runSimulatePsp({
   provider,
   storeId,
   baseUrl,
-}: Values<typeof SIMULATE_PSP_OPTIONS>): Promise<void> {
+}: Values<ReturnType<typeof simulatePspOptions<PspName>>>): Promise<void> {
   const { clock } = realPlatform()
   const psp = await simulatedPsp({
     dialect: provider,

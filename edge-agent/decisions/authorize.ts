@@ -32,7 +32,7 @@ import type { Execute } from '../devices/release-watch.ts'
 import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
-import { isStillValid, judgeByReceipt, readReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
+import { isStillValid, judgeByReceipt, verifyReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
 import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
 import { saleOfSellerReceipt } from './sale-codes.ts'
 import { givesRights } from './till-doubts.ts'
@@ -129,7 +129,7 @@ function isOfOtherTill(parts: JudgeParts, context: RequestContext): boolean {
 
 /** The claims of the presented receipt, if it is genuine. */
 function receiptOf({ trust }: JudgeParts, { request, device }: RequestContext): ReceiptClaims | undefined {
-  const opened = request.receipt === undefined ? undefined : readReceipt(trust, request.receipt, device.storeId)
+  const opened = request.receipt === undefined ? undefined : verifyReceipt(trust, request.receipt, device.storeId)
   return opened?.ok ? opened.claims : undefined
 }
 
@@ -233,18 +233,7 @@ function proofOf(
   return usedToken === undefined ? undefined : { token: usedToken }
 }
 
-/**
- *   scan ─▶ read ─▶ judge ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
- *                          └─ no ─────────────────────────────────▶ report
- *
- * The steps from a scan to the pulse of a relay, for stations, gates and programs.
- *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   judge        `judge` chooses the source: token, cloud, receipt or item. Offline, each applies `decide` of policy/.
- *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
- *   command      `execute` of the device: at most one command for each claim.
- *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
- *   report       outcomes.ts: writes events to the journal. link/reports sends them to the cloud.
- */
+/** Takes one request through all steps (`Authorizer`). Never throws for a denial: `authorized` is then false. */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
 export interface AuthorizeParts extends JudgeParts, CommandParts, RecordParts {
@@ -279,7 +268,20 @@ interface NotClaimed {
   isUsedConcurrently: boolean
 }
 
-/** The path of each request of this agent, from the verdict to the device. */
+/**
+ *   scan ─▶ read ─▶ judge ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
+ *                          └─ no ─────────────────────────────────▶ report
+ *
+ * The steps of each request of this agent, from a scan to the pulse of a relay: for stations, gates and programs. One
+ * claim takes other steps: that for a paid tag that has left through a gate (claim-exit.ts).
+ *
+ *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
+ *   judge        `judge` chooses the source: token, cloud, receipt or item. Offline, each applies `decide` of policy/.
+ *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
+ *   command      `execute` of the device: at most one command for each claim.
+ *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
+ *   report       outcomes.ts: writes events to the journal. link/reports sends them to the cloud.
+ */
 export class Authorizer {
   readonly #parts: AuthorizeParts
   readonly #records: DecisionRecords

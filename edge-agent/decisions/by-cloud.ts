@@ -3,7 +3,7 @@ import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClassOf, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { readReceipt } from './by-receipt.ts'
+import { verifyReceipt } from './by-receipt.ts'
 import { judgeByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
 import type { RequestContext, Verdict } from './request.ts'
 
@@ -39,7 +39,7 @@ export async function judgeByCloud(
 /** Returns why the agent rejects the receipt itself. An unknown key may be a new one, so the cloud decides. */
 function forgeryReason({ trust }: TokenParts, { request, device }: RequestContext): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
-  const opened = readReceipt(trust, request.receipt, device.storeId)
+  const opened = verifyReceipt(trust, request.receipt, device.storeId)
   if (opened.ok || opened.fault === 'unknown_key') return undefined
   return opened.fault === 'wrong_audience' ? 'store_mismatch' : denyReasonOf(opened.fault)
 }

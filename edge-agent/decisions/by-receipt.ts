@@ -43,7 +43,7 @@ interface HomeRole {
  * Verifies a receipt of this store, and passes the document versions that the receipt names to `trust`. Checks the
  * expiry only if `at` is given.
  */
-export function readReceipt(
+export function verifyReceipt(
   trust: Pick<Trust, 'keys' | 'noteIssuedVersions'>,
   scanned: string,
   storeId: string,
@@ -65,7 +65,7 @@ type ReceiptParts = TokenParts & SaleGoodsParts
  * Judges a sale with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext, presented: PresentedSale): Verdict {
+function judgeAlone(parts: ReceiptParts, role: HomeRole, context: RequestContext, presented: PresentedSale): Verdict {
   const { trust, clock } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
@@ -86,11 +86,11 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     mustBeRead: rights === 'release' && releasesByTag(device) && !namesTag(request.identifiers),
     hasOperator: operator,
-    limit: goods && isolatedLimit(parts, home, goods),
+    limit: goods && isolatedLimit(parts, role, goods),
   }
   const judged = unitsToJudge(facts, request, found, policy)
   if (!policy) return { granted: false, reason: 'policy_stale' }
-  if (goods && home.decidesAsHome && home.isThisAgent && trust.isImporting(goods.exp)) return NEEDS_STAFF
+  if (goods && role.decidesAsHome && role.isThisAgent && trust.isImporting(goods.exp)) return NEEDS_STAFF
   if (goods?.isUnclear && !operator) return NEEDS_STAFF
   const { decision, allowed, unknownFacts } = decideUnits(judged, policy)
   const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
@@ -109,9 +109,9 @@ function judgeAlone(parts: ReceiptParts, home: HomeRole, context: RequestContext
     all: false,
     count: isPass ? 1 : goods.units.length,
     exp: goods.exp,
-    home: { agentId: policy.home, epoch: policy.homeEpoch },
+    homeAtDecision: { agentId: policy.home, epoch: policy.homeEpoch },
     // Staff approve what is above the limits, so this does not count as a receipt.
-    ...(!home.decidesAsHome &&
+    ...(!role.decidesAsHome &&
       facts.limit === undefined && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
       judged.some((unit, n) => allowed.includes(n) && countsAsOverride(unit, policy)) &&
@@ -235,7 +235,7 @@ function openPresented(
   presented: string | KnownSale,
 ): PresentedSale {
   if (typeof presented !== 'string') return { ok: true, sale: presented }
-  const opened = readReceipt(trust, presented, device.storeId, validationTime(clock))
+  const opened = verifyReceipt(trust, presented, device.storeId, validationTime(clock))
   return opened.ok ? { ok: true, sale: opened.claims } : opened
 }
 
@@ -285,7 +285,10 @@ export async function judgeByReceipt(
  * Checks at the claim that the verdict about a receipt is still valid. Since the verdict the receipt home may have
  * moved, or the cloud may have reported that this ledger is untrusted.
  */
-export function isStillValid(parts: Pick<ReceiptJudgeParts, 'trust' | 'ledger' | 'clock'>, { home }: Grant): boolean {
+export function isStillValid(
+  parts: Pick<ReceiptJudgeParts, 'trust' | 'ledger' | 'clock'>,
+  { homeAtDecision: home }: Grant,
+): boolean {
   const policy = parts.trust.policy?.policy
   return (
     home === undefined ||

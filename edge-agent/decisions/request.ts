@@ -91,7 +91,7 @@ export interface Grant {
   acknowledgedSeq?: number
   isolated?: { limit: number }
   /** For a receipt: the receipt home at the time of the decision. */
-  home?: { agentId: string; epoch: number }
+  homeAtDecision?: { agentId: string; epoch: number }
   /** Id of the request to the receipt home. */
   homeRequestId?: string
   /**

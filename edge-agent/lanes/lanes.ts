@@ -102,10 +102,11 @@ const DROPS_PER_LINE = 1_000
 /**
  *   scan ───────────────────────────────▶ lane-reader.ts ─▶ `#handle` ─┬─ gate ─▶ gate/gate-requests.ts ─┐
  *   tag at a reader ─▶ presentations.ts ─────┘                         └─────────────────────────────────┴─▶ authorize
- *   tag at a gate ─▶ gate/gates.ts
+ *   tag at a gate ─▶ gate/gates.ts ─▶ paid tag that has left ─▶ decisions/claim-exit.ts ─▶ claim
  *
  * A lane is a device that people use: a staff station, a detacher, a gate. Each scan and each presented tag becomes one
- * request. decisions/authorize.ts lists the steps of a request, from the verdict to the claim and the command.
+ * request. decisions/authorize.ts lists the steps of a request, from the verdict to the claim and the command. Tags that
+ * leave a gate make no request: the claim for a paid tag commands no device.
  */
 export class Lanes {
   readonly #parts: LaneParts

@@ -19,6 +19,7 @@ export function recoverClaims(
   const open = ledger.claims.unsettled().map(({ redemption_id: redemptionId, device_id: deviceId, nonce }) => {
     const { evidence } = outcomeEvidence(redemptionId, 'unknown')
     const event = {
+      // The API has no event for an unknown outcome; `outcome` says it.
       type: 'protection.action.failed' as const,
       eventId: newId('evt', platform),
       occurredAt: new Date(nowMs).toISOString(),

@@ -206,15 +206,16 @@ export const API_OPTIONS = {
   }),
 }
 
-export const SIMULATE_PSP_OPTIONS = {
-  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port. 0 chooses a free port', fallback: 0 }),
+/** Options of `untag simulate psp`. `providers`: names of the simulated providers; the first is the default. */
+export const simulatePspOptions = <Name extends string>(providers: readonly [Name, ...Name[]]) => ({
+  port: SIMULATE_OPTIONS.port,
   host,
   provider: choice({
     flag: 'provider',
     env: 'UNTAG_SIMULATOR_PROVIDER',
     help: 'Payment provider to simulate',
-    values: ['custom', 'stripe', 'mollie', 'adyen', 'paypal', 'klarna', 'sumup', 'worldline'],
-    fallback: 'custom',
+    values: providers,
+    fallback: providers[0],
   }),
   storeId: text({
     flag: 'store',
@@ -224,7 +225,7 @@ export const SIMULATE_PSP_OPTIONS = {
   }),
   baseUrl: API_OPTIONS.baseUrl,
   json: jsonLines,
-}
+})
 
 export const LISTEN_OPTIONS = {
   key: API_OPTIONS.key,

@@ -3,6 +3,7 @@ import * as cloud from '../../host/settings/cloud.ts'
 import * as data from '../../host/settings/cloud-data.ts'
 import * as edge from '../../host/settings/edge.ts'
 import * as tools from '../../host/settings/tools.ts'
+import { PSP_NAMES } from '../../simulators/services/psp-books.ts'
 import { replaceMarked } from './contract-page.ts'
 
 /** The options of each command, in the order of the page. */
@@ -41,7 +42,7 @@ export const COMMANDS: Record<string, Options> = {
   'untag simulate nfc': tools.SIMULATE_NFC_OPTIONS,
   'untag simulate pos, erp': tools.SIMULATE_VENDOR_OPTIONS,
   'untag simulate till': tools.SIMULATE_TILL_OPTIONS,
-  'untag simulate psp': tools.SIMULATE_PSP_OPTIONS,
+  'untag simulate psp': tools.simulatePspOptions(PSP_NAMES),
   'untag completion': tools.COMPLETION_OPTIONS,
   'untag doctor': edge.DOCTOR_OPTIONS,
   'untag service install cloud': edge.SERVICE_CLOUD_OPTIONS,

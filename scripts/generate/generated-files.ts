@@ -3,6 +3,7 @@ import type { ContractDocument } from './breaking-changes.ts'
 import { configurationPage } from './configuration-page.ts'
 import { agentContractDocument, contractDocument, contractPage, errorCodesPage } from './contract-page.ts'
 import { licencesPage, lockedPackages } from './licences-page.ts'
+import { paymentsPage } from './payments-page.ts'
 import { pythonOperations, type ApiDocument } from './python-operations.ts'
 import { tableTypes } from './table-types.ts'
 
@@ -33,6 +34,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   contract('docs/reference/agent-openapi.json', agentContractDocument),
   fromPresent('docs/reference/configuration.md', configurationPage),
   fromPresent('docs/reference/errors.md', errorCodesPage),
+  fromPresent('docs/guides/payments.md', paymentsPage),
   { file: 'docs/reference/edge-config.schema.json', text: () => `${JSON.stringify(configSchema(), null, 2)}\n` },
   { file: 'docs/reference/licences.md', text: (read) => licencesPage(lockedPackages(read)) },
   {

@@ -16,7 +16,7 @@ import { STRIPE } from './psps/stripe.ts'
 import { SUMUP } from './psps/sumup.ts'
 import { WORLDLINE } from './psps/worldline.ts'
 
-/** The protocols of the providers. The file of each protocol names its public documentation. */
+/** The simulated providers. The file of each protocol names its public documentation. */
 const DIALECTS = {
   custom: CUSTOM,
   stripe: STRIPE,
@@ -28,7 +28,7 @@ const DIALECTS = {
   worldline: WORLDLINE,
 } satisfies Record<string, PspDialect>
 export type PspName = keyof typeof DIALECTS
-export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
+export const PSP_NAMES = Object.keys(DIALECTS) as [PspName, ...PspName[]]
 
 export interface PspBooksOptions {
   readonly dialect: PspName

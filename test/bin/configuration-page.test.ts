@@ -11,9 +11,8 @@ import { readConfig } from '../../edge-agent/config.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
 const page = readFileSync(join(ROOT, 'docs/reference/configuration.md'), 'utf8')
-const declared = Object.entries({ ...cloud, ...data, ...edge, ...tools }).filter(([name]) =>
-  name.endsWith('_OPTIONS'),
-) as [string, Options][]
+const constants = Object.entries({ ...cloud, ...data, ...edge, ...tools }).filter(([name]) => name.endsWith('_OPTIONS'))
+const declared = [...constants, ['simulatePspOptions', COMMANDS['untag simulate psp']]] as [string, Options][]
 
 describe('the pages about configuration', () => {
   it('have the options of every command', () => {

@@ -14,7 +14,7 @@ import { findPurchase } from '../../shop/purchases/queries.ts'
 import { purchaseAsOf } from '../rights/past-state.ts'
 import type { RightView, Tries, UnitKey } from '../rights/rights.ts'
 import { readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
-import { readPresentedToken, readReceipt, type PresentedDocument } from './presented-token.ts'
+import { verifyPresentedToken, verifyReceipt, type PresentedDocument } from './presented-token.ts'
 
 /** Input of `authorize`: a device requests to act on an item or on all goods of a purchase. */
 export interface AuthorizationRequest {
@@ -122,12 +122,12 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
         'authorizationToken',
         'must be sent without purchaseId and receiptToken: the token names its purchase',
       )
-    return readPresentedToken(call, context, { ...request, authorizationToken: request.authorizationToken })
+    return verifyPresentedToken(call, context, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(context.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  const receipt = await readReceipt(call, tenant, request.receiptToken, context.pastMs)
+  const receipt = await verifyReceipt(call, tenant, request.receiptToken, context.pastMs)
   if (!receipt.ok) return { token: receipt.reason }
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
     throw invalid('receiptToken', 'belongs to another purchase than purchaseId')

@@ -33,7 +33,7 @@ import { storeDataOf } from '../../shop/purchases/present.ts'
 import { findPurchase, readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { isPaid, itemsBoundTo } from './item-facts.ts'
-import { readReceipt } from './presented-token.ts'
+import { verifyReceipt } from './presented-token.ts'
 import { openUnits } from './purchase-target.ts'
 
 interface PurchaseRequest extends Metadata {
@@ -158,7 +158,7 @@ async function namedPurchase(
     if (!byId) throw notFound('purchase')
     return { purchase: byId, expired: false }
   }
-  const receipt = await readReceipt(call, caller.tenant, receiptToken, pastMs)
+  const receipt = await verifyReceipt(call, caller.tenant, receiptToken, pastMs)
   if (!receipt.purchase) throw notFound('purchase')
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
     throw invalid('receiptToken', 'belongs to another purchase than purchaseId')

@@ -36,8 +36,8 @@ interface PresentedTokenRequest {
   protectionAction: string
 }
 
-/** Reads what a presented token covers. Throws `invalid_request` if the caller is no agent. */
-export async function readPresentedToken(
+/** Verifies a presented token, and finds what it covers. Throws `invalid_request` if the caller is no agent. */
+export async function verifyPresentedToken(
   call: Call,
   { caller, device }: RequestContext,
   { authorizationToken, protectionAction }: PresentedTokenRequest,
@@ -80,10 +80,10 @@ type PresentedReceipt =
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: Row<'purchase'> }
 
 /**
- * Finds the purchase of a presented receipt in any supported format. `pastMs`: time at which the shopper presented the
+ * Verifies a presented receipt of any supported format, and finds its purchase. `pastMs`: time at which the shopper presented the
  * receipt; if undefined, the present time.
  */
-export async function readReceipt(
+export async function verifyReceipt(
   call: Pick<Call, 'db' | 'services'>,
   tenant: Tenant,
   text: string,

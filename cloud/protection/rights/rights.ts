@@ -8,20 +8,8 @@ import type { Row } from '../../platform/persistence/schema.ts'
 export type UnitRight = Omit<Row<'unit_right'>, 'denied'>
 
 /**
- *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one more failure)
- *   used ──outcome unknown──▶ free for staff only
- *   free, leased, used ──goods returned──▶ used permanently
- *
  * Key of a release right: one database row per line, unit and right class. An item that was paid at another till has a
- * standalone unit (../items/standalone-unit.ts), whose line id is the item id. The cloud prevents a second release of a
- * unit in three ways:
- *   - The cloud issues no token while the right is used, or while a lease of another device may still be honoured
- *     (../leases/leases.ts, `viewLease`). Check and new lease run in one serializable transaction
- *     (operations/perform.ts).
- *   - A device without an agent redeems each step of its token once (../redeem/redeem-operations.ts, `claimStep`).
- *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). A reported claim marks the right used
- *     and ends other leases. A second claim raises an exception (../evidence/apply-claim.ts,
- *     ../evidence/apply-outcome.ts).
+ * standalone unit (../items/standalone-unit.ts), whose line id is the item id.
  */
 export interface UnitKey {
   lineId: string
@@ -321,7 +309,24 @@ export type RightView =
   | { state: 'used' }
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
-/** Current state of a right. A right is free again after its lease has expired, and after a failed or unknown use. */
+/**
+ *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one more failure)
+ *   used ──outcome unknown──▶ free for staff only
+ *   free, leased, used ──goods returned──▶ used permanently
+ *
+ * Current state of a right. A right is free again after its lease has expired, and after a failed or unknown use.
+ *
+ * The cloud prevents a second release of a unit in three ways:
+ *   - The cloud issues no token while the right is used, or while a lease of another device may still be honoured
+ *     (../leases/leases.ts, `viewLease`). One transaction checks the right and writes its row with the lease
+ *     (cloud/platform/operations/perform.ts). On PostgreSQL this transaction is serializable. Only plain releases of
+ *     one unit by `verifyProtectedItem` run at repeatable read, together with others: two of them for one unit write
+ *     the same row, so one of them is repeated (ADR database).
+ *   - A device without an agent redeems each step of its token once (../redeem/redeem-operations.ts, `claimStep`).
+ *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). A reported claim marks the right used
+ *     and ends other leases. A second claim raises an exception (../evidence/apply-claim.ts,
+ *     ../evidence/apply-outcome.ts).
+ */
 export function viewRight(row: UnitRight | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)

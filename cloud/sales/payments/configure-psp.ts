@@ -14,12 +14,12 @@ import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
 import { replaceConfig } from './queries.ts'
 
 /** Names of a provider's settings. Optional ones end in a question mark; `baseUrl` of a fixed provider is for tests. */
-function settingsOf({ name, config }: PaymentProvider): string {
+export function settingsOf({ config }: PaymentProvider): string {
   const settings = Object.entries(config.shape).flatMap(([key, schema]) => {
     const isOptional = schema.safeParse(undefined).success
     return isOptional && key === 'baseUrl' ? [] : [`\`${key}\`${isOptional ? '?' : ''}`]
   })
-  return `${name} ${settings.join(', ')}`
+  return settings.join(', ')
 }
 
 export const configurePSP = operation({
@@ -31,7 +31,9 @@ export const configurePSP = operation({
   description:
     'Credentials are stored encrypted and never returned. Open payments continue at the previous provider, and ' +
     'its payments are refunded there. Register `notificationUrl` with the provider. `config` by provider: ' +
-    `${Object.values(PROVIDERS).map(settingsOf).join('; ')}.`,
+    `${Object.values(PROVIDERS)
+      .map((provider) => `${provider.name} ${settingsOf(provider)}`)
+      .join('; ')}.`,
   changes: true,
   request: z.strictObject({
     provider: z.enum(PROVIDER_NAMES),

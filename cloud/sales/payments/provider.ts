@@ -33,7 +33,10 @@ export interface PaymentNotice {
   /** Payment id, if the provider sends it. */
   readonly paymentId: string | null
   readonly state: 'paid' | 'ended'
-  /** Set if the session is paid. */
+  /**
+   * Set if the session is paid and the provider states the amount. null counts as the requested amount and currency:
+   * the cloud then cannot detect another one.
+   */
   readonly amountCent: number | null
   readonly currency: string | null
   /** The provider's id of the charge. */
@@ -150,8 +153,32 @@ export interface ProviderAnswer {
  */
 export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswer>
 
+/**
+ * What docs/guides/payments.md says of a provider. `npm run generate` writes the tables of that page. Each field is
+ * Markdown of at most 25 words.
+ */
+export interface ProviderGuide {
+  /** For which events the merchant registers `notificationUrl` at the provider. Remarks on the settings. */
+  readonly setUp: string
+  /** What the cloud trusts after a notification: its signature, the provider's confirmation, or its own query. */
+  readonly notifications: string
+  /** When the purchase becomes CANCELLED after the shopper cancels on the provider's page. */
+  readonly cancellation: string
+  /** How the cloud or the provider recognizes a refund that is sent again. */
+  readonly repeatedRefund: string
+  /** What the provider reports of late failures, refunds in its dashboard and disputes. */
+  readonly reports: string
+  /** APIs of the provider, with their versions. */
+  readonly uses: string
+  /** Documentation that we used. */
+  readonly documentation: string
+  /** The provider's own code or data with which tests compare the connector. */
+  readonly comparedWith: string
+}
+
 export interface PaymentProvider {
   readonly name: string
+  readonly guide: ProviderGuide
   readonly config: z.ZodObject
   /** Address of the provider with these settings, for the address guard. */
   addressOf(config: unknown): string
@@ -187,6 +214,7 @@ export class ProviderFault extends Error {
 /** Declares a provider with typed settings. */
 export function paymentProvider<C extends z.ZodType>(provider: {
   name: string
+  guide: ProviderGuide
   config: C
   addressOf(config: z.output<C>): string
   connect(config: z.output<C>, send: SendToProvider, nowMs: () => number): ProviderConnection

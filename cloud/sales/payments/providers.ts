@@ -8,11 +8,8 @@ import { stripe } from './providers/stripe.ts'
 import { sumup } from './providers/sumup.ts'
 import { worldline } from './providers/worldline.ts'
 
-/** Providers of the specification. */
-export const PROVIDER_NAMES = ['stripe', 'adyen', 'mollie', 'paypal', 'klarna', 'sumup', 'worldline', 'custom'] as const
-type ProviderName = (typeof PROVIDER_NAMES)[number]
-
-export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = {
+/** The providers that `configurePSP` accepts. */
+export const PROVIDERS = {
   stripe,
   adyen,
   mollie,
@@ -21,7 +18,10 @@ export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = {
   sumup,
   worldline,
   custom,
-}
+} satisfies Readonly<Record<string, PaymentProvider>>
+
+type ProviderName = keyof typeof PROVIDERS
+export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...ProviderName[]]
 
 /** Finds a provider by name; undefined if there is none. */
 export function providerNamed(name: string): PaymentProvider | undefined {

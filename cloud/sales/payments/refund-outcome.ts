@@ -161,18 +161,9 @@ export function areSamePieces(a: readonly Pieces[] | undefined, b: readonly Piec
 }
 
 /**
- * Records the result of a refund, from the provider's response or a later notification. A completed refund changes
- * reports and loyalty points; a whole refund also cancels the purchase. If the refund fails later, these changes are
- * reversed and staff must act.
- *
- * Values of `refund_status` of a cancelled purchase: `pending` if a refund is pending or an agent may still hold a
- * token; `done` if the whole amount was refunded; `failed` if some refunds of the cancellation completed and some
- * failed.
- *
- * If no refund completed and one failed, the purchase returns to SUCCESS with `failed`.
+ * Records that the provider accepted a refund, by its response or a later notification. A completed refund changes
+ * reports and loyalty points. If the refund fails later, `recordRefundFailed` reverses these changes and staff must act.
  */
-
-/** Records that the provider accepted a refund. */
 export async function recordRefundDone(
   call: Call,
   refundId: string,
@@ -229,6 +220,10 @@ async function cancelAfterLateSuccess(
 /**
  * Updates a cancelled purchase after one of its refunds completed. Does nothing while other refunds of the purchase are
  * pending. The last of these refunds ends the cancellation.
+ *
+ * Values of `refund_status` of a cancelled purchase: `pending` if a refund is pending or an agent may still hold a
+ * token; `done` if the whole amount was refunded; `failed` if some refunds of the cancellation completed and some
+ * failed. If none completed and one failed, the purchase returns to SUCCESS with `failed` (`recordMissingMoney`).
  */
 async function updateCancelledPurchase(call: Call, purchase: Row<'purchase'>): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)

@@ -13,7 +13,7 @@ import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
 import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
-import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
+import { acceptedReceipts, tagsOfReceipt, type AcceptedReceipts, type TagEntry } from './accepted-receipts.ts'
 import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from './tags/deduplicate.ts'
 import { Presence, type StationaryTag } from './tags/presence.ts'
 
@@ -35,7 +35,7 @@ interface Departures {
   removeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
-/** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (receipt-pass.ts). */
+/** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (accepted-receipts.ts). */
 const GONE_MS = 30_000
 /** Maximum tags that wait for these 30 s. The gate does not report further tags. */
 const LIMIT = 2_000
@@ -161,7 +161,7 @@ export class GateLane {
   readonly #recently: Deduplicator = deduplicator()
   readonly #presence: Presence
   readonly #alarms: GateAlarms
-  readonly #receipts: ReceiptPasses = receiptPasses()
+  readonly #receipts: AcceptedReceipts = acceptedReceipts()
   readonly #departures: Departures = departures()
   readonly #late: LateReads
   readonly #waitingForItems = new Set<string>()

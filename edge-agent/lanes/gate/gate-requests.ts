@@ -13,7 +13,7 @@ import type { Wiring } from '../../devices/wiring.ts'
 import { tagNameOf } from './tags/deduplicate.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import type { Gates } from './gates.ts'
-import type { TagEntry } from './receipt-pass.ts'
+import type { TagEntry } from './accepted-receipts.ts'
 
 export interface GateRequestsParts {
   platform: Platform

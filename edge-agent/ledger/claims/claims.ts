@@ -135,27 +135,7 @@ class TokenRights {
   }
 }
 
-/**
- *   claimed ──▶ commanded
- *      └────────────┴──▶ confirmed    the right is used up
- *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
- *                   └──▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
- *
- * These states are for rights of receipts. A claim of a token's step uses that step for ever, even after `failed`.
- * Decisions do not distinguish `commanded` from `claimed`.
- *
- * What prevents a second release of a unit at this agent:
- *   - `claim` checks with `FreeRights` that a right is free and inserts the claim, in one transaction. Transactions
- *     run one at a time.
- *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
- *   - `claim` binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
- *     right, and after a redemption by receipt the token is refused.
- *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
- *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).
- *
- * The counterpart in the cloud is cloud/protection/rights/rights.ts.
- */
-
+/** A claim without an outcome. */
 interface UnsettledClaim {
   redemption_id: string
   nonce: string
@@ -185,7 +165,26 @@ export interface ReceiptUse {
 /** Name of a unit in the table of denials. */
 const unitName = (cti: string, ordinal: number) => `${cti}/${ordinal}`
 
-/** The claims in this ledger's tables. */
+/**
+ *   claimed ──▶ commanded
+ *      └────────────┴──▶ confirmed    the right is used up
+ *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
+ *                   └──▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
+ *
+ * The claims in this ledger's tables. These states are for rights of receipts. A claim of a token's step uses that step
+ * for ever, even after `failed`. Decisions do not distinguish `commanded` from `claimed`.
+ *
+ * What prevents a second release of a unit at this agent:
+ *   - `claim` checks with `FreeRights` that a right is free and inserts the claim, in one transaction. Transactions
+ *     run one at a time.
+ *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
+ *   - `claim` binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
+ *     right, and after a redemption by receipt the token is refused.
+ *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
+ *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).
+ *
+ * The counterpart in the cloud is cloud/protection/rights/rights.ts.
+ */
 export class Claims {
   readonly unresolved: UnresolvedRedemptions
   readonly #db: Connection

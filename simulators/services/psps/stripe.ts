@@ -18,7 +18,8 @@ function shown(session: SimulatedSession, desk: PspDesk): object {
     object: 'checkout.session',
     url: `${desk.baseUrl}/pay/${session.id}`,
     client_reference_id: session.reference,
-    status: isPaid ? 'complete' : session.status === 'open' ? 'open' : 'expired',
+    // Stripe's page stays open after a cancellation.
+    status: isPaid ? 'complete' : session.status === 'expired' ? 'expired' : 'open',
     payment_status: isPaid ? 'paid' : 'unpaid',
     payment_intent: isPaid ? session.charge : null,
     amount_total: isPaid ? session.paidCent : session.amountCent,
@@ -114,12 +115,11 @@ export const STRIPE: PspDialect = {
       ? { status: 200, body: shownRefund(refund, session, key) }
       : error(400, 'charge_already_refunded', 'Refund amount is greater than unrefunded amount')
   },
-  notificationOf: (session, desk) =>
-    signed(
-      session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired',
-      shown(session, desk),
-      desk,
-    ),
+  notificationOf(session, desk) {
+    if (session.status === 'cancelled') return undefined
+    const type = session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired'
+    return signed(type, shown(session, desk), desk)
+  },
   outsideId: (_session, number) => `re_out${number}`,
   disputeNotificationOf({ id, amountCent, status }, { charge, currency }, desk) {
     const isWon = status === 'failed'

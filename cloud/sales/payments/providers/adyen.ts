@@ -1,4 +1,6 @@
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { readUntrustedJson } from '../../../../policy/untrusted-json.ts'
 import {
   paymentProvider,
@@ -8,7 +10,7 @@ import {
   type Notice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential, isAdyenSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential } from './shared-fields.ts'
 
 /**
  * Adyen Pay by Link (Checkout API v71): Adyen's page, automatic capture.
@@ -119,6 +121,17 @@ function addressOf({ baseUrl, liveUrlPrefix }: z.output<typeof Config>): string 
 
 export const adyen = paymentProvider({
   name: 'adyen',
+  guide: {
+    setUp:
+      'A standard webhook with an HMAC key: `AUTHORISATION`, `CHARGEBACK` and those of refunds and disputes. Capture must be automatic. Without `liveUrlPrefix`: the test system.',
+    notifications: 'the signature of a notification',
+    cancellation: 'when the page expires; until then it can still be paid',
+    repeatedRefund: 'the idempotency key, for 7 days',
+    reports: 'failures, refunds and disputes',
+    uses: 'Pay by Link and refunds, Checkout v71; standard webhooks',
+    documentation: 'docs.adyen.com, adyen-node-api-library (2026-08)',
+    comparedWith: 'HMAC vectors of that library',
+  },
   config: Config,
   addressOf,
   acknowledgement: '[accepted]',
@@ -187,3 +200,35 @@ export const adyen = paymentProvider({
     }
   },
 })
+
+/** Signed fields of an Adyen notification item. */
+interface AdyenItem {
+  readonly pspReference: string
+  readonly originalReference?: string | null | undefined
+  readonly merchantAccountCode: string
+  readonly merchantReference?: string | null | undefined
+  readonly amount: { readonly value: number; readonly currency: string }
+  readonly eventCode: string
+  readonly success: string
+  readonly additionalData?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+/**
+ * Verifies an Adyen signature: HMAC-SHA256 in base64 with a hex key, over the fields joined by colons without escaping.
+ */
+export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
+  const signature = item.additionalData?.['hmacSignature']
+  const { value, currency } = item.amount
+  const fields = [
+    item.pspReference,
+    item.originalReference ?? '',
+    item.merchantAccountCode,
+    item.merchantReference ?? '',
+    value,
+    currency,
+    item.eventCode,
+    item.success,
+  ]
+  const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
+  return typeof signature === 'string' && secretsEqual(expected, Buffer.from(signature.slice(0, 200), 'base64'))
+}

@@ -1,6 +1,8 @@
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { readUntrustedJson } from '../../../../policy/untrusted-json.ts'
-import { isStrongSecret, STRONG_SECRET_RULE } from '../../../platform/webhooks/secret.ts'
+import { isStrongSecret, standardKey, STRONG_SECRET_RULE } from '../../../platform/webhooks/secret.ts'
 import {
   paymentProvider,
   ProviderFault,
@@ -9,7 +11,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl, isStandardSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, PageUrl, isRecent } from './shared-fields.ts'
 
 /** Any provider that implements our protocol (ADR sales). `GET /sessions/{id}` is optional. */
 
@@ -81,6 +83,16 @@ function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): Payment
 
 export const custom = paymentProvider({
   name: 'custom',
+  guide: {
+    setUp: 'Every outcome. The cloud sends `apiKey` as bearer token.',
+    notifications: 'the signature of a notification',
+    cancellation: 'at once',
+    repeatedRefund: 'the idempotency key, which you must never forget',
+    reports: 'failures, refunds and disputes',
+    uses: 'the protocol below',
+    documentation: 'this page',
+    comparedWith: 'Standard Webhooks: their reference implementation',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl,
   // The protocol requires that keys never expire.
@@ -132,3 +144,18 @@ export const custom = paymentProvider({
     }
   },
 })
+
+/** Verifies a Standard Webhooks signature; one valid signature in the header suffices. */
+export function isStandardSigned(
+  { header, body, nowMs }: Pick<Notification, 'header' | 'body' | 'nowMs'>,
+  secret: string,
+): boolean {
+  const id = header('webhook-id')
+  const time = header('webhook-timestamp')
+  if (id === undefined || time === undefined || !isRecent(time, nowMs)) return false
+  const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
+  const signatures = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
+  return signatures.some(
+    (signature) => signature.startsWith('v1,') && secretsEqual(expected, Buffer.from(signature.slice(3), 'base64')),
+  )
+}

@@ -15,7 +15,7 @@ import {
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, Credential, PageUrl } from './signed-notifications.ts'
+import { BaseUrl, basicOf, Credential, PageUrl } from './shared-fields.ts'
 
 /**
  * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1) with immediate
@@ -62,6 +62,16 @@ const ENDED = new Set(['CANCELLED', 'DISABLED', 'TIMEOUT'])
 
 export const klarna = paymentProvider({
   name: 'klarna',
+  guide: {
+    setUp: 'Nothing: it is sent with each payment, without VAT. `country` is `DE` by default.',
+    notifications: 'only the session that it requests after a notification',
+    cancellation: 'at once',
+    repeatedRefund: 'the list of refunds',
+    reports: "nothing: check your account for failures, and Klarna's portal for disputes",
+    uses: 'Hosted Payment Page v1, Payments v1, Order Management v1',
+    documentation: 'docs.klarna.com',
+    comparedWith: 'nothing',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.klarna.com',
   connect: (config, send) => new Klarna(config, send),

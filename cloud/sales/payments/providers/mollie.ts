@@ -7,7 +7,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, centOf, decimalOf } from './signed-notifications.ts'
+import { BaseUrl, centOf, decimalOf } from './shared-fields.ts'
 
 /**
  * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the connector queries the
@@ -101,6 +101,16 @@ function movementOf(
 
 export const mollie = paymentProvider({
   name: 'mollie',
+  guide: {
+    setUp: 'Nothing: it is sent with each payment.',
+    notifications: 'only the payment that it requests after a notification',
+    cancellation: 'at once',
+    repeatedRefund: 'the list of refunds',
+    reports: 'failures, refunds and disputes',
+    uses: 'Payments v2',
+    documentation: 'docs.mollie.com/reference',
+    comparedWith: 'nothing',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.mollie.com',
   connect({ apiKey, baseUrl = 'https://api.mollie.com' }, send) {

@@ -14,7 +14,7 @@ import {
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl } from './signed-notifications.ts'
+import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl } from './shared-fields.ts'
 
 /**
  * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order. A
@@ -165,6 +165,17 @@ function transmissionOf({ header }: Notification): Record<string, string> | unde
 
 export const paypal = paymentProvider({
   name: 'paypal',
+  guide: {
+    setUp:
+      '`CHECKOUT.ORDER.APPROVED`, `PAYMENT.CAPTURE.COMPLETED`, `PAYMENT.CAPTURE.REFUNDED`, `.REVERSED`, failed refunds and `CUSTOMER.DISPUTE.*`',
+    notifications: "PayPal's confirmation of a notification",
+    cancellation: 'when the shopper comes back',
+    repeatedRefund: 'the idempotency key, for 45 days',
+    reports: 'failures, refunds and disputes',
+    uses: 'Orders v2 (2.13), Payments v2 (2.5), webhooks v1 (1.11)',
+    documentation: 'paypal-rest-api-specifications',
+    comparedWith: 'nothing',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api-m.paypal.com',
   // Payments v2 stores request ids for 45 days.

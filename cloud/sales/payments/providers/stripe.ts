@@ -1,14 +1,17 @@
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { readUntrustedJson } from '../../../../policy/untrusted-json.ts'
 import {
   paymentProvider,
   ProviderFault,
   readAnswer,
   type Movement,
+  type Notification,
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, isStripeSigned } from './signed-notifications.ts'
+import { BaseUrl, isRecent } from './shared-fields.ts'
 
 /** Stripe Checkout: Stripe's page with one line for the whole amount. */
 
@@ -146,6 +149,18 @@ function disputeNotices({ type, created, data }: z.output<typeof Event>): Refund
 
 export const stripe = paymentProvider({
   name: 'stripe',
+  guide: {
+    setUp:
+      '`checkout.session.completed`, `.expired`, `.async_payment_succeeded`, `.async_payment_failed`; `refund.created`, `refund.failed`, `refund.updated`; `charge.dispute.*`',
+    notifications: 'the signature of a notification',
+    cancellation: 'when the page expires; until then it can still be paid',
+    repeatedRefund: 'the list of refunds',
+    reports: 'failures, refunds and disputes; the notice of a refund may arrive too early',
+    uses: 'Checkout Sessions, Refunds (2024-06-20)',
+    documentation: 'docs.stripe.com/api',
+    comparedWith:
+      "Stripe's own `stripe` package: its signature functions agree with ours, and its client works with the simulator",
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.stripe.com',
   connect({ secretKey, webhookSecret, accountId, baseUrl = 'https://api.stripe.com' }, send) {
@@ -225,3 +240,18 @@ export const stripe = paymentProvider({
     }
   },
 })
+
+/** Verifies a Stripe signature: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
+export function isStripeSigned(
+  { header, body, nowMs }: Pick<Notification, 'header' | 'body' | 'nowMs'>,
+  secret: string,
+): boolean {
+  const parts = (header('stripe-signature') ?? '')
+    .slice(0, 2_000)
+    .split(',')
+    .map((part) => part.trim())
+  const time = parts.find((part) => part.startsWith('t='))?.slice(2)
+  if (time === undefined || !isRecent(time, nowMs)) return false
+  const expected = createHmac('sha256', secret).update(`${time}.${body}`).digest()
+  return parts.some((part) => part.startsWith('v1=') && secretsEqual(expected, Buffer.from(part.slice(3), 'hex')))
+}

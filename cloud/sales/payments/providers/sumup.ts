@@ -9,7 +9,7 @@ import {
   type ProviderAnswer,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, centOf, Credential, PageUrl, PathName } from './signed-notifications.ts'
+import { BaseUrl, centOf, Credential, PageUrl, PathName } from './shared-fields.ts'
 
 /**
  * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0).
@@ -93,6 +93,17 @@ function throwIfConflict(answer: ProviderAnswer): void {
 
 export const sumup = paymentProvider({
   name: 'sumup',
+  guide: {
+    setUp: 'Nothing: it is sent with each payment.',
+    notifications: 'only the checkout that it requests after a notification',
+    cancellation: 'when the page expires; until then it can still be paid',
+    repeatedRefund:
+      'the list of refunds. It lacks our ids, so the cloud compares amounts and sends one refund of a payment at a time',
+    reports: 'nothing: check your account for failures',
+    uses: 'Hosted Checkout v0.1, transactions v2.1, refunds v1.0',
+    documentation: 'developer.sumup.com, sumup-ts (2026-08)',
+    comparedWith: 'nothing',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.sumup.com',
   refundsOneByOne: true,

@@ -1,15 +1,17 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { readUntrustedJson } from '../../../../policy/untrusted-json.ts'
 import {
   paymentProvider,
   ProviderFault,
   readAnswer,
   type Notice,
+  type Notification,
   type RefundNotice,
   type SendToProvider,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl, PathName, isWorldlineSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, PageUrl, PathName } from './shared-fields.ts'
 
 /**
  * Worldline Direct, Hosted Checkout Page (API v2), with immediate capture. https://docs.direct.worldline-solutions.com
@@ -161,6 +163,17 @@ function signedCalls(
 
 export const worldline = paymentProvider({
   name: 'worldline',
+  guide: {
+    setUp:
+      '`payment.captured` and the events of refunds. Only captured payments count as paid. `merchantId` is the PSPID.',
+    notifications: 'the signature of a notification',
+    cancellation: 'when the shopper comes back',
+    repeatedRefund: 'the list of refunds',
+    reports: "failures and refunds; disputes without their amount: watch Worldline's portal",
+    uses: 'Worldline Direct, Hosted Checkout Page, API v2',
+    documentation: 'docs.direct.worldline-solutions.com, sdk-nodejs (2025-05)',
+    comparedWith: 'vectors of that SDK for requests and webhooks',
+  },
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? LIVE_URL,
   connect(config, send, nowMs) {
@@ -231,3 +244,9 @@ export const worldline = paymentProvider({
     }
   },
 })
+
+/** Verifies a Worldline signature: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
+export function isWorldlineSigned({ header, body }: Pick<Notification, 'header' | 'body'>, secret: string): boolean {
+  const expected = createHmac('sha256', secret).update(body).digest()
+  return secretsEqual(expected, Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'))
+}

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { PROVIDERS } from '../../../../cloud/sales/payments/providers.ts'
 import { PSP_NAMES } from '../../../../simulators/services/psp-books.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase, type DatabaseKind } from '../../../support/databases.ts'
@@ -7,35 +8,56 @@ import { openPaidStore, PRODUCT, type PaidStore } from '../../../support/paid-st
 
 /** Common tests of all providers, each against a simulator that follows its public documentation. */
 
-/** Providers whose notifications are not signed. The cloud queries the payment. */
-const UNSIGNED = new Set(['mollie', 'klarna', 'sumup'])
-/** Providers that send no notification when a page ends without payment. The cloud queries the session. */
-const SILENT_END = new Set(['adyen', 'paypal', 'worldline'])
-/** Providers whose page stays open after a cancellation, so that the shopper may pay there until it expires. */
-const STAYS_OPEN = new Set(['adyen', 'sumup'])
-/**
- * Providers whose notifications do not contain our payment id. The cloud cannot find a session whose id it never
- * received.
- */
-const NAMES_NO_PAYMENT = UNSIGNED
+/** How a provider differs from others. Absent: false. */
+interface Traits {
+  /** Its notifications are not signed and lack our payment id. The cloud queries the payment. */
+  isUnsigned?: true
+  /** It sends no notification when a page ends without payment. The cloud queries the session. */
+  endsSilently?: true
+  /** Its page stays open after a cancellation, so that the shopper may pay there until it expires. */
+  staysOpen?: true
+  /** It sends no notification about refunds in its dashboard. */
+  refundsSilently?: true
+  /** It reports disputes with their amount. */
+  reportsDisputes?: true
+  /** A shopper may pay twice on its page. */
+  takesSecondCharges?: true
+  /** It does not list refunds, and its idempotency keys expire. */
+  forgetsRefunds?: true
+  /** It lists refunds. */
+  listsRefunds?: true
+  /**
+   * Its tests run on every database: one provider with signed notifications, one with unsigned ones, and one with none
+   * when a page ends. The others differ from these in their messages, not in their use of the database.
+   */
+  runsOnEveryDatabase?: true
+}
 
-/** Providers that send no notification about refunds in their dashboard. */
-const SILENT_REFUNDS = new Set(['klarna', 'sumup'])
-/** Providers that report disputes with their amount. */
-const DISPUTES = new Set(['custom', 'stripe', 'adyen', 'mollie', 'paypal'])
-/** Providers on whose page a shopper may pay twice. */
-const SECOND_CHARGES = new Set(['custom', 'adyen', 'worldline'])
+/** Each provider of the cloud has a row, also one without traits. */
+const TRAITS: Readonly<Record<keyof typeof PROVIDERS, Traits>> = {
+  custom: { reportsDisputes: true, takesSecondCharges: true },
+  stripe: { staysOpen: true, reportsDisputes: true, listsRefunds: true, runsOnEveryDatabase: true },
+  mollie: { isUnsigned: true, reportsDisputes: true, listsRefunds: true, runsOnEveryDatabase: true },
+  adyen: {
+    endsSilently: true,
+    staysOpen: true,
+    reportsDisputes: true,
+    takesSecondCharges: true,
+    forgetsRefunds: true,
+    runsOnEveryDatabase: true,
+  },
+  paypal: { endsSilently: true, reportsDisputes: true, forgetsRefunds: true },
+  klarna: { isUnsigned: true, refundsSilently: true, listsRefunds: true },
+  sumup: { isUnsigned: true, staysOpen: true, refundsSilently: true, listsRefunds: true },
+  worldline: { endsSilently: true, takesSecondCharges: true, listsRefunds: true },
+}
 
-/** Providers that do not list refunds, and whose idempotency keys expire. */
-const FORGETS_REFUNDS = new Set(['adyen', 'paypal'])
-
-/**
- * One provider of each kind: signed notifications, unsigned ones, and none when a page ends. The other providers run on
- * SQLite only, because they differ from these in their messages, not in their use of the database.
- */
-const ON_EVERY_DATABASE = new Set(['stripe', 'mollie', 'adyen'])
+it('each provider has a simulator', () => {
+  expect(PSP_NAMES.toSorted()).toEqual(Object.keys(PROVIDERS).toSorted())
+})
 
 for (const provider of PSP_NAMES) {
+  const traits: Traits = TRAITS[provider]
   const suite = (kind: DatabaseKind) => {
     let store: PaidStore
     beforeAll(async () => {
@@ -86,7 +108,7 @@ for (const provider of PSP_NAMES) {
       return call
     }
 
-    const isSilent = SILENT_REFUNDS.has(provider)
+    const isSilent = traits.refundsSilently
     const raised = async (kind: string, transactionId: string) =>
       (await store.exceptions(kind)).filter((each) => each.purchase_id === transactionId)
     const purchaseOf = (transactionId: string) => store.ok('fetchPurchase', { transactionId })
@@ -150,7 +172,7 @@ for (const provider of PSP_NAMES) {
         expect(givenBack(session)).toBe(9_980)
       })
 
-    if (DISPUTES.has(provider))
+    if (traits.reportsDisputes)
       it('taken back by a bank are booked, and a dispute that is won gives them back', async () => {
         const { transactionId, session } = await paid()
         const { id } = await store.psp.moveBack('dispute', session, 4_990)
@@ -177,7 +199,7 @@ for (const provider of PSP_NAMES) {
         expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: 49.9 })
       })
 
-    if (DISPUTES.has(provider) && provider !== 'paypal' && provider !== 'mollie')
+    if (traits.reportsDisputes && provider !== 'paypal' && provider !== 'mollie')
       it('of a dispute whose end is reported before its begin stay paid', async () => {
         const { transactionId, session } = await paid()
         store.psp.switches.keep = true
@@ -189,7 +211,7 @@ for (const provider of PSP_NAMES) {
         expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 0, refunds: [] })
       })
 
-    if (SECOND_CHARGES.has(provider))
+    if (traits.takesSecondCharges)
       it('made twice raise an exception that ends with the refund at the provider', async () => {
         const { transactionId, session } = await paid()
         store.psp.switches.copies = 2
@@ -204,7 +226,7 @@ for (const provider of PSP_NAMES) {
         expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 0 })
       })
 
-    if (DISPUTES.has(provider))
+    if (traits.reportsDisputes)
       it('taken back after their refund are not booked, and staff are told', async () => {
         const { transactionId, session } = await paid()
         expect(await refund(transactionId)).toMatchObject({ refundStatus: 'done', refunded: 49.9 })
@@ -336,7 +358,7 @@ for (const provider of PSP_NAMES) {
 
     it('end with the page', async () => {
       const { transactionId, session } = await opened()
-      expect(await store.psp.end(session, 'expired')).toEqual(SILENT_END.has(provider) ? [] : [200])
+      expect(await store.psp.end(session, 'expired')).toEqual(traits.endsSilently ? [] : [200])
       await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 10_000)
       expect(givenBack(session)).toBe(0)
     })
@@ -347,7 +369,7 @@ for (const provider of PSP_NAMES) {
       const { checkoutSessionId } = (await store.ok('fetchPurchase', { transactionId })).receipt
       expect((await store.cloud.get(`/checkout/${checkoutSessionId}?returned=1`)).status).toBe(200)
       await store.pass(20_000, 2_000)
-      expect(await store.statusOf(transactionId)).toBe(STAYS_OPEN.has(provider) ? 'PENDING_PAYMENT' : 'CANCELLED')
+      expect(await store.statusOf(transactionId)).toBe(traits.staysOpen ? 'PENDING_PAYMENT' : 'CANCELLED')
     })
 
     it('reject forged notifications', async () => {
@@ -355,7 +377,7 @@ for (const provider of PSP_NAMES) {
       const entries = async () =>
         (await store.cloud.db.database.reads.selectFrom('audit_entry').select('entry_id').execute()).length
       const before = await entries()
-      expect(await store.psp.forge(session)).toBe(UNSIGNED.has(provider) ? 200 : 400)
+      expect(await store.psp.forge(session)).toBe(traits.isUnsigned ? 200 : 400)
       const post = (body: string, headers: Record<string, string> = {}) =>
         fetch(store.notifyUrl, { method: 'POST', body, headers }).then((r) => r.status)
       const nonsense = [
@@ -478,8 +500,8 @@ for (const provider of PSP_NAMES) {
       }
       Object.assign(store.psp.switches, { hangAfterwards: false })
       const made = [...store.psp.sessions.keys()].at(-1) ?? ''
-      expect(await store.psp.end(made, 'paid')).toEqual([NAMES_NO_PAYMENT.has(provider) ? 400 : 200])
-      if (!NAMES_NO_PAYMENT.has(provider)) await store.wait('the refund', () => givenBack(made) === PRODUCT.priceCent)
+      expect(await store.psp.end(made, 'paid')).toEqual([traits.isUnsigned ? 400 : 200])
+      if (!traits.isUnsigned) await store.wait('the refund', () => givenBack(made) === PRODUCT.priceCent)
     })
 
     it('are restored after a rejected refund, and are refunded when requested again', async () => {
@@ -573,7 +595,7 @@ for (const provider of PSP_NAMES) {
       await store.wait('the result', async () => (await entry()).status !== 'pending', 10_000)
       const [made] = refundsOf(session)
       const [exception] = await raised('refund_failed', transactionId)
-      if (FORGETS_REFUNDS.has(provider)) {
+      if (traits.forgetsRefunds) {
         expect(await entry()).toMatchObject({ status: 'failed', inDoubt: true })
         expect(exception?.detail).toContain(made?.key)
         // A repeat by staff is refused too, until the provider reports the refund.
@@ -594,7 +616,7 @@ for (const provider of PSP_NAMES) {
         await store.wait('the end of the tries', async () => (await entry()).status === 'failed', 20 * 60_000)
         store.psp.switches.status = undefined
         store.platform.sleep(46 * 86_400_000)
-        const status = FORGETS_REFUNDS.has(provider) ? 'failed' : 'done'
+        const status = traits.forgetsRefunds ? 'failed' : 'done'
         expect(await refund(transactionId, { amount: 10 })).toMatchObject({ refund: { status } })
         expect(givenBack(session)).toBe(1_000)
       },
@@ -608,7 +630,7 @@ for (const provider of PSP_NAMES) {
         await store.wait('the end of the tries', async () => (await entry()).status === 'failed', 20 * 60_000)
         const { refundId } = await entry()
         const deny = () => store.call('refundPayment', { purchaseId: transactionId, refundId, notPaid: true })
-        const hasList = provider !== 'custom' && !FORGETS_REFUNDS.has(provider)
+        const hasList = traits.listsRefunds
         // Nothing is denied before the provider's list was read.
         if (hasList) expect(await deny()).toMatchObject({ status: 503 })
         store.psp.switches.status = undefined
@@ -637,7 +659,7 @@ for (const provider of PSP_NAMES) {
       store.platform.sleep(46 * 86_400_000)
       const entry = async () => (await purchaseOf(transactionId)).refunds[0]
       await store.wait('the result', async () => (await entry()).status !== 'pending', 10_000)
-      if (FORGETS_REFUNDS.has(provider)) {
+      if (traits.forgetsRefunds) {
         const { refundId } = await entry()
         expect([(await entry()).inDoubt, givenBack(session)]).toEqual([true, 0])
         // Staff searched at the provider, and found nothing.
@@ -689,6 +711,6 @@ for (const provider of PSP_NAMES) {
     })
   }
   const title = `payments through ${provider}`
-  if (ON_EVERY_DATABASE.has(provider)) inFullSizeOnEveryDatabase(title, suite)
+  if (traits.runsOnEveryDatabase) inFullSizeOnEveryDatabase(title, suite)
   else describe(`${title} on SQLite`, () => suite('sqlite'))
 }

@@ -1,13 +1,10 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { Stripe } from 'stripe'
-import {
-  isAdyenSigned,
-  isStandardSigned,
-  isStripeSigned,
-  isWorldlineSigned,
-} from '../../../../cloud/sales/payments/providers/signed-notifications.ts'
-import { worldlineAuthorization } from '../../../../cloud/sales/payments/providers/worldline.ts'
+import { isAdyenSigned } from '../../../../cloud/sales/payments/providers/adyen.ts'
+import { isStandardSigned } from '../../../../cloud/sales/payments/providers/custom.ts'
+import { isStripeSigned } from '../../../../cloud/sales/payments/providers/stripe.ts'
+import { isWorldlineSigned, worldlineAuthorization } from '../../../../cloud/sales/payments/providers/worldline.ts'
 
 const AT_S = 1_700_000_000
 const BODY = '{"id":"evt_1","object":"event"}'

@@ -6,7 +6,7 @@ import { tagNameOf } from './tags/deduplicate.ts'
  * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. A tag without an entry
  * makes the gate alarm (ADR gates).
  */
-export interface ReceiptPasses {
+export interface AcceptedReceipts {
   /**
    * Adds an accepted receipt. `unused`: entries with a free exit right. `taken`: tags that already have an entry. No
    * other tag may take these entries.
@@ -26,10 +26,10 @@ export interface TagEntry {
 }
 
 /** Time after the acceptance of a receipt in which its goods may pass, ms. */
-const PASS_MS = 30_000
-const PASSES_LIMIT = 20
+const ACCEPTED_MS = 30_000
+const RECEIPTS_LIMIT = 20
 
-interface Pass {
+interface Accepted {
   cti: Uint8Array
   untilMs: number
   /** Key: content of a receipt entry, hex. Value: number of unused units with this entry. */
@@ -38,16 +38,16 @@ interface Pass {
 }
 
 /** The receipts of one gate. */
-export function receiptPasses(): ReceiptPasses {
-  let passes: Pass[] = []
+export function acceptedReceipts(): AcceptedReceipts {
+  let accepted: Accepted[] = []
 
-  function take(pass: Pass, tag: string, isPaid: boolean): boolean {
-    if (pass.tags.has(tag)) return true
-    for (const entry of entriesFor(pass.cti, tag, isPaid)) {
-      const left = pass.left.get(entry) ?? 0
+  function take(receipt: Accepted, tag: string, isPaid: boolean): boolean {
+    if (receipt.tags.has(tag)) return true
+    for (const entry of entriesFor(receipt.cti, tag, isPaid)) {
+      const left = receipt.left.get(entry) ?? 0
       if (left === 0) continue
-      pass.left.set(entry, left - 1)
-      pass.tags.add(tag)
+      receipt.left.set(entry, left - 1)
+      receipt.tags.add(tag)
       return true
     }
     return false
@@ -65,10 +65,11 @@ export function receiptPasses(): ReceiptPasses {
         const hex = hexOf(entry)
         left.set(hex, (left.get(hex) ?? 0) + 1)
       }
-      passes = passes.filter((pass) => pass.untilMs > atMs).slice(-PASSES_LIMIT + 1)
-      passes.push({ cti, untilMs: atMs + PASS_MS, left, tags: new Set(taken.map(({ tag }) => tag)) })
+      accepted = accepted.filter((receipt) => receipt.untilMs > atMs).slice(-RECEIPTS_LIMIT + 1)
+      accepted.push({ cti, untilMs: atMs + ACCEPTED_MS, left, tags: new Set(taken.map(({ tag }) => tag)) })
     },
-    covers: (tag, atMs, isPaid = false) => passes.some((pass) => pass.untilMs > atMs && take(pass, tag, isPaid)),
+    covers: (tag, atMs, isPaid = false) =>
+      accepted.some((receipt) => receipt.untilMs > atMs && take(receipt, tag, isPaid)),
   }
 }
 
