@@ -204,6 +204,14 @@ it('opens nothing for a signed receipt with a recalled product among many, or wh
   const byId = { productId: recalled.productId, quantity: 1, priceUnit: 990, vat: 19 }
   const unclear = await post('/v1/sales', sale([], { lines: [byId] }))
   expect(await scan(unclear.receiptToken)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+  // A line that was corrected and scanned again.
+  const heldLines = [1, -1, 1].map((quantity) => ({ name: 'Jacke', quantity, priceUnit: 990, vat: 19, epcs: [epc] }))
+  const again = await post('/v1/sales', sale([], { lines: heldLines }))
+  expect(again).toMatchObject({
+    warnings: [],
+    items: expect.arrayContaining([{ lineId: '3', tag: epc, itemStatus: 'paid' }]),
+  })
+  await post('/v1/returns', { returnId: 'again', epcs: [epc], resellable: true })
   // An earlier state of a sale arrives late: its goods get no receipt.
   const paid = sale([], { lines: [line(plain.ean), line(recalled.ean)] })
   await post('/v1/sales', paid)

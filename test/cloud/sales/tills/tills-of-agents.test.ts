@@ -132,6 +132,27 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await statusOf(kept)).toBe('paid')
   })
 
+  it('sells what is left of corrected lines, by all names of a tag', async () => {
+    const [again, other, held] = [await item(), await item(), await item()]
+    const tagId = `HT-${other.slice(-6)}`
+    const { storeId } = shop
+    await shop.ok('registerProtectedItems', { storeId, items: [{ epc: other, tagId, ean: shop.products[0].ean }] })
+    await shop.ok('updateItemStatus', { storeId, epc: held, itemStatus: 'exception_hold' })
+    const line = (quantity: number, names: Json) => ({
+      ean: shop.products[0].ean,
+      quantity,
+      priceUnit: 4_990,
+      vat: 19 as const,
+      ...names,
+    })
+    const corrected = (epc: string) => saleOf(epc, { lines: [1, -1, 1].map((n) => line(n, { epcs: [epc] })) })
+    await report(till, sold(corrected(again)))
+    await report(till, sold(saleOf(other, { lines: [line(1, { epcs: [other] }), line(-1, { tagIds: [tagId] })] })))
+    expect([await statusOf(again), await statusOf(other)]).toEqual(['paid', 'sellable'])
+    const { results } = await shop.ok('recordSales', { storeId, sales: [corrected(held)] })
+    expect(results[0].warnings.map(({ code }: Json) => code)).toEqual(['sale_of_held_item'])
+  })
+
   it('is not voided by a program that may only end open sales', async () => {
     const [open, paid] = [await item(), await item()]
     const [first, second] = [saleOf(open), saleOf(paid)]
