@@ -330,6 +330,19 @@ export function cancelledTags(
   return (line, tag) => cancelled.has(`${line} ${nameOf(tag)}`)
 }
 
+/**
+ * True if goods leave with the shopper: of one product, more is sold than comes back. A slip of returns, empties, coupons
+ * or cancelled lines opens no barrier.
+ */
+export function sellsGoods({ lines }: Pick<TillSale, 'lines'>): boolean {
+  const left = new Map<string, number>()
+  for (const { ean, productId, name, quantity, priceUnit } of lines) {
+    const product = ean ?? productId ?? name ?? ''
+    if (priceUnit >= 0) left.set(product, (left.get(product) ?? 0) + quantity)
+  }
+  return [...left.values()].some((quantity) => quantity > 0)
+}
+
 /** Amount of a line, cents, rounded half up as tills do. */
 export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): number {
   const cent = (Math.round(quantity * 1_000) * priceUnit) / 1_000

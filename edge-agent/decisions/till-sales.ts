@@ -15,6 +15,7 @@ import {
   saleContent,
   saleKeyOf,
   saleTagKey,
+  sellsGoods,
   saleValueOf,
   tagsOf,
   WAITING_RETURNS_LIMIT,
@@ -91,7 +92,8 @@ export class TillSales {
     this.#parts.onChanged()
     const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
     // A late copy of an open sale may have other goods.
-    const isPaid = saved?.state === 'paid' && saved.content === saleContent(sale) && givesRights(saved)
+    const isPaid =
+      saved?.state === 'paid' && saved.content === saleContent(sale) && givesRights(saved) && sellsGoods(sale)
     const receiptToken = isPaid ? this.#parts.signReceipt(soldGoods(sale, saved.saleKey, saved.storedMs)) : undefined
     return { ...answer, ...(receiptToken !== undefined && { receiptToken }) }
   }
@@ -186,7 +188,7 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
-    this.#back.moveBack(returned, { status: 'returned', nowMs, seq })
+    this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     const saved: StoredSale = {
@@ -205,7 +207,7 @@ export class TillSales {
     }
     till.saveSale(saved)
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
-    if (isPaidNow && givesRights(saved)) this.#saveCodes(sale, saleKey, nowMs)
+    if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
   }
 
@@ -280,7 +282,9 @@ export class TillSales {
           pieces.push(piece)
           for (const name of own) pieceOf.set(name, piece)
         }
-        const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayComeBack(item)
+        // The sale of goods that are for sale may be on its way from another agent.
+        const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
+        const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
         if (comesBack) returned.push(own)
         const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })

@@ -11,6 +11,7 @@ import {
   saleContent,
   saleKeyOf,
   saleTagKey,
+  sellsGoods,
   tagsOf,
   type SaleTag,
   type TillSale,
@@ -37,7 +38,7 @@ import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSal
 import { holdRows, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyReturnsOfItems, applyWaitingReturns } from './return-goods.ts'
+import { applyReturnsOfItems, applyWaitingReturns, waitForSales } from './return-goods.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void
@@ -197,11 +198,17 @@ async function bookSale(
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
   // An agent may have released goods of a sale that only arrives late.
   if (storedMs - occurredMs > SALE_AGE_MS) await storeGone(db, rightsOfRows(rows), `sale_too_old/${purchaseId}`)
-  if (stop) await returnUnits(call, completed, [passUnitOf(completed)], `${stop.code}/${purchaseId}`)
+  const isSale = sellsGoods(sale)
+  if (stop || !isSale)
+    await returnUnits(call, completed, [passUnitOf(completed)], `${stop?.code ?? 'nothing_sold'}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
-  const back = [...returned.values()].filter((item) => item.store_id === store.store_id && isSold(item.item_status))
+  const own = [...returned.values()].filter((item) => item.store_id === store.store_id)
+  const back = own.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
+  // Their sale may be on its way.
+  const unsold = own.filter((item) => item.item_status === 'sellable')
+  await waitForSales(call, unsold, { returnId: `with ${incoming.key}`, reason: `returned with ${about}` }, storedMs)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -216,7 +223,7 @@ async function bookSale(
   const result: SaleResult = {
     saleId: sale.saleId,
     purchaseId,
-    ...definedFields({ receiptToken: completed.receipt_token }),
+    ...definedFields({ receiptToken: isSale ? completed.receipt_token : null }),
     items: await itemsOf(call, store, sale, rows),
     warnings: doubts.map(warningOf),
   }

@@ -259,7 +259,7 @@ async function returnTags(
 const ITEM_KEY = 'item '
 
 /** Stores a return of items whose sales are not here yet, for each item. */
-async function waitForSales(
+export async function waitForSales(
   call: Call,
   items: readonly Row<'protected_item'>[],
   request: TillReturn,

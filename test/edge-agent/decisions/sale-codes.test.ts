@@ -212,6 +212,10 @@ it('opens nothing for a signed receipt with a recalled product among many, or wh
     items: expect.arrayContaining([{ lineId: '3', tag: epc, itemStatus: 'paid' }]),
   })
   await post('/v1/returns', { returnId: 'again', epcs: [epc], resellable: true })
+  const empties = [{ name: 'Leergut', quantity: -6, priceUnit: 25, vat: 19 }]
+  const slip = await post('/v1/sales', sale(['code-of-empties'], { lines: empties }))
+  expect(slip.receiptToken).toBeUndefined()
+  expect((await scan('code-of-empties')).authorized).not.toBe(true)
   // An earlier state of a sale arrives late: its goods get no receipt.
   const paid = sale([], { lines: [line(plain.ean), line(recalled.ean)] })
   await post('/v1/sales', paid)

@@ -153,6 +153,42 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(results[0].warnings.map(({ code }: Json) => code)).toEqual(['sale_of_held_item'])
   })
 
+  it('comes back by an exchange that arrives before it', async () => {
+    const [gone, taken] = [await item(), await item()]
+    const sale = saleOf(gone)
+    const ean = shop.products[0].ean
+    const line = (quantity: number, epc: string) => ({ ean, quantity, priceUnit: 4_990, vat: 19 as const, epcs: [epc] })
+    const exchange = sold(saleOf(taken, { lines: [line(1, taken), line(-1, gone)] }))
+    await till.report([till.row({ evidence: exchange, atMs: ago(-20_000) })])
+    await report(till, sold(sale))
+    expect([await statusOf(gone), await statusOf(taken)]).toEqual(['returned', 'paid'])
+  })
+
+  it('opens no barrier if it sells nothing', async () => {
+    const line = (name: string, quantity: number, priceUnit: number) => ({
+      name,
+      quantity,
+      priceUnit,
+      vat: 19 as const,
+    })
+    for (const lines of [
+      [line('Hose', -3, 4_990)],
+      [line('Leergut', -6, 25)],
+      [line('Milch', 1, 199), line('Milch', -1, 199)],
+      [line('Rabatt', 1, -500)],
+    ]) {
+      const slip = saleOf('', { lines, receiptCodes: [`slip-code-${number}`] })
+      const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [slip] })
+      expect(results[0].receiptToken).toBeUndefined()
+      const { token: receiptToken } = await shop.ok('getReceiptFromCode', {
+        storeId: shop.storeId,
+        code: slip.receiptCodes[0],
+      })
+      const wanted = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', receiptToken }
+      expect((await shop.ok('verifyProtectedItem', wanted)).authorized).not.toBe(true)
+    }
+  })
+
   it('is not voided by a program that may only end open sales', async () => {
     const [open, paid] = [await item(), await item()]
     const [first, second] = [saleOf(open), saleOf(paid)]
