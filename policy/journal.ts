@@ -89,8 +89,8 @@ export const Evidence = z.discriminatedUnion('kind', [
     kind: z.literal('sale'),
     sale: TillSale,
     items: z.tuple([z.int().min(0), z.int().min(0)]),
-    /** A void by a program that may not void paid sales: it ends an open one. */
-    onlyOpen: z.literal(true).optional(),
+    /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
+    withoutReturns: z.literal(true).optional(),
   }),
   z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: z.string().min(1).max(300).optional() }),
   z.strictObject({

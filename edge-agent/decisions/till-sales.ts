@@ -49,6 +49,12 @@ export const WAITING_LIMIT = 300_000
 /** Their bytes: 72 hours of a large store are 0.5 GB. */
 export const WAITING_BYTES_LIMIT = 2_000_000_000
 
+/** Warning to a program without the right `returns`. */
+const NO_RETURNS: Warning = {
+  code: 'right_missing',
+  message: 'this program may not take goods back, so their tags keep their status: pair it with --may returns',
+}
+
 interface TillSalesParts {
   ledger: Ledger
   items: Replica
@@ -84,11 +90,11 @@ export class TillSales {
     this.#back = new GoodsBack(parts)
   }
 
-  /** Records a sale. `mayVoid`: the till may also void paid ones. Throws `TillRefusal`. */
-  async sell(sale: TillSale, mayVoid = true): Promise<SaleAnswer> {
+  /** Records a sale. `mayReturn`: the till may also void paid ones, and take goods back. Throws `TillRefusal`. */
+  async sell(sale: TillSale, mayReturn = true): Promise<SaleAnswer> {
     this.#assertMayRecord()
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#sell(sale, mayVoid, nowMs()), sizeOf(sale.lines))
+    const answer = await ledger.commits.durably(() => this.#sell(sale, mayReturn, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
     const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
     // A late copy of an open sale may have other goods.
@@ -137,13 +143,13 @@ export class TillSales {
     return 1 + Math.ceil(characters / CHARACTERS_PER_SIZE + ledger.till.paidBy(saleKey).length / TAGS_PER_SIZE)
   }
 
-  #sell(sale: TillSale, mayVoid: boolean, nowMs: number): SaleAnswer {
+  #sell(sale: TillSale, mayReturn: boolean, nowMs: number): SaleAnswer {
     const { till, journal } = this.#parts.ledger
     const saleKey = saleKeyOf(this.#parts.storeId, sale)
     const content = saleContent(sale)
     const { state = 'paid', version = 1 } = sale
     const before = till.sale(saleKey)
-    if (state === 'void' && !mayVoid && (before?.state !== 'open' || this.#known(`S${saleKey}`)))
+    if (state === 'void' && !mayReturn && (before?.state !== 'open' || this.#known(`S${saleKey}`)))
       throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
     // The sale may be paid at another agent.
     const isOpen = before?.state === 'open'
@@ -168,8 +174,8 @@ export class TillSales {
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
     const items = this.#parts.items.position()
-    const onlyOpen = state === 'void' && !mayVoid ? ({ onlyOpen: true } as const) : {}
-    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...onlyOpen } })
+    const withoutReturns = mayReturn ? {} : ({ withoutReturns: true } as const)
+    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...withoutReturns } })
     // Another agent announces a void by its receipt.
     const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
     const isVoid = state === 'void' || wasVoided
@@ -188,7 +194,8 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
-    this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
+    if (mayReturn) this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
+    else if (returned.length > 0) answer.warnings.push(NO_RETURNS)
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     const saved: StoredSale = {

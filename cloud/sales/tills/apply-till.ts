@@ -56,7 +56,7 @@ export async function applyTill(
       await recordSale(call, store, evidence.sale, {
         storedMs,
         agent: { agentId, items: evidence.items },
-        onlyOpen: evidence.onlyOpen,
+        withoutReturns: evidence.withoutReturns,
       })
     else if (evidence.kind === 'sale_void')
       await voidSaleOf(call, store, evidence, { reason: evidence.reason, agentId, storedMs })

@@ -79,14 +79,14 @@ export async function recordSale(
     if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, recorded)
     if (known.content !== content && known.state === 'open')
       throw precondition('sale_version', `version ${known.version} of this sale has other lines: send a higher version`)
-    if (state === 'void' && known.state === 'paid' && !recorded.onlyOpen)
+    if (state === 'void' && known.state === 'paid' && !recorded.withoutReturns)
       await voidRecorded(call, store, known, undefined)
     return { isNew: false, result: resultOf(sale, known) }
   }
   // A late copy of an open sale that was voided changes nothing, and a void sells nothing.
   if (state === 'open' && known?.state === 'void') return { isNew: false, result: resultOf(sale, known) }
   if (state === 'void') {
-    const isNew = known?.state !== 'void' && (known?.state === 'open' || !recorded.onlyOpen)
+    const isNew = known?.state !== 'void' && (known?.state === 'open' || !recorded.withoutReturns)
     const by = { storedMs: recorded.storedMs, agentId: recorded.agent?.agentId }
     if (isNew) await voidSaleOf(call, store, sale, by)
     return { isNew, result: { saleId: sale.saleId, items: [], warnings: [] } }
@@ -203,7 +203,9 @@ async function bookSale(
     await returnUnits(call, completed, [passUnitOf(completed)], `${stop?.code ?? 'nothing_sold'}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
-  const own = [...returned.values()].filter((item) => item.store_id === store.store_id)
+  const isAllowed = incoming.recorded.withoutReturns !== true
+  const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
+  const own = await leaveOthersGoods(call, store, inStore, about)
   const back = own.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   // Their sale may be on its way.
@@ -339,4 +341,38 @@ async function itemsOf(
       return { lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) }
     }),
   )
+}
+
+/** Leaves goods whose money untag took: a till may have paid it back, so staff look. Returns the other items. */
+async function leaveOthersGoods(
+  { db, nowMs, services: { platform } }: Call,
+  { store_id: storeId, tenant }: Row<'store'>,
+  items: readonly Row<'protected_item'>[],
+  about: string,
+): Promise<Row<'protected_item'>[]> {
+  const ids = items.flatMap(({ purchase_id: id, item_status: status }) => (id !== null && isSold(status) ? [id] : []))
+  const others = new Set(
+    ids.length === 0
+      ? []
+      : (
+          await db
+            .selectFrom('purchase')
+            .select('purchase_id')
+            .where('purchase_id', 'in', ids)
+            .where('till', 'is', null)
+            .execute()
+        ).map((row) => row.purchase_id),
+  )
+  for (const purchaseId of others)
+    await raiseException(
+      { db, tenant, platform, nowMs },
+      {
+        storeId,
+        kind: 'return_unclear',
+        subject: `${about}/${purchaseId}`,
+        purchaseId,
+        detail: `goods of this purchase came back with ${about}, but untag took their money: refund them with refundPayment, or ask the till`,
+      },
+    )
+  return items.filter(({ purchase_id: id }) => id === null || !others.has(id))
 }

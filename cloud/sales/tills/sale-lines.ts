@@ -55,8 +55,8 @@ export interface Recorded {
   readonly storedMs: number
   /** The agent, and the position of the items that it knew (`Replica.position`). Undefined: the cloud. */
   readonly agent?: { readonly agentId: string; readonly items: readonly [epoch: number, seq: number] }
-  /** True for the void of a program that may only end open sales. */
-  readonly onlyOpen?: true | undefined
+  /** True for a program without the right `returns`: it takes no tags back, and voids only open sales. */
+  readonly withoutReturns?: true | undefined
 }
 
 /**
