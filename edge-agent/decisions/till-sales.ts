@@ -213,6 +213,8 @@ export class TillSales {
       seq,
     }
     till.saveSale(saved)
+    // Another agent has announced that the whole sale came back.
+    if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveCodes(sale, saleKey, nowMs)
     return { ...answer, synced: false }
@@ -220,9 +222,12 @@ export class TillSales {
 
   /** What was reported here, or announced by an agent that the policy still names. */
   #known(name: string) {
-    const { ledger, policy } = this.#parts
-    const tag = ledger.till.tag(name)
-    return tag && (tag.sender === '' || policy()?.tillSales.agents.includes(tag.sender)) ? tag : undefined
+    const tag = this.#parts.ledger.till.tag(name)
+    return tag && (tag.sender === '' || this.#isNamed(tag.sender)) ? tag : undefined
+  }
+
+  #isNamed(agentId: string): boolean {
+    return this.#parts.policy()?.tillSales.agents.includes(agentId) === true
   }
 
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */

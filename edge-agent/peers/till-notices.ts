@@ -127,6 +127,7 @@ export class TillNotices {
       for (const code of codes) ledger.till.receiveCode({ ...code, exp: Math.min(code.exp, latestS) }, iss)
     })
     onChanged()
+    if (ended > 0) this.send()
     return ended >= SALE_NAMES_LIMIT ? { kind: 'too_many', retryAfterSeconds: 1 } : { kind: 'taken' }
   }
 

@@ -89,6 +89,19 @@ it('a sale sent as void to an agent that did not take it counts at both, also be
   expect(receiptToken).toEqual(expect.any(String))
 })
 
+it('a whole return that another agent announced ends the sale that arrives afterwards', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  await post(s.home, 'returns', { returnId: 'whole-early', saleId: sold.saleId })
+  await until(
+    'the return there',
+    async () => s.other.agent.ledger.till.tag(`R${saleKeyOf(s.shop.storeId, sold as TillSale)}`) !== undefined,
+  )
+  await post(s.other, 'sales', sold)
+  expect(statusAt(s.other, epc)).toBe('returned')
+  expect(statusAt(s.home, epc)).not.toBe('paid')
+})
+
 it('a sale beyond the limits gives no rights at another agent that gets it, too', async () => {
   const [epc = ''] = await openTills(1, undefined, { valuePerHour: 1 })
   const sold = { ...sale(epc), receiptCodes: ['code-over-limit'] }
