@@ -240,7 +240,7 @@ export function looksLikeReceiptCode(text: string): boolean {
   return RECEIPT_CODE.test(text)
 }
 
-/** Hash of a receipt code in its store, 16 bytes in hex. Agents and cloud store no codes. */
+/** Hash of a receipt code in its store, 16 bytes in hex. Agents and cloud look codes up by it. */
 export function receiptCodeHash(storeId: string, code: string): string {
   return hash('sha256', JSON.stringify(['untag/receipt-code/1', storeId, code]), 'hex').slice(0, 32)
 }
