@@ -58,6 +58,11 @@ export function soldBefore({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
   return { code: 'item_already_paid', message: `the tag ${id} was sold before` }
 }
 
+/** A tag of a line that already names as many pieces as it sells. */
+export function moreItems({ id }: SaleTag): Pick<Warning, 'code' | 'message'> {
+  return { code: 'sale_of_more_items', message: `the line has fewer pieces than tags: the tag ${id} keeps its status` }
+}
+
 /** Why goods must not come back at a till: only staff end a hold. */
 export function whyHeld(
   { id }: SaleTag,

@@ -36,6 +36,7 @@ import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import {
   givesRights,
+  moreItems,
   mayComeBack,
   recalledLines,
   soldBefore,
@@ -271,7 +272,8 @@ export class TillSales {
       (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
     )
     const found: SaleAnswer['items'] = []
-    for (const [i, line] of sale.lines.entries())
+    for (const [i, line] of sale.lines.entries()) {
+      let known = 0
       for (const tag of tagsOf(line)) {
         const lineId = lineIdOf(line, i)
         const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
@@ -285,7 +287,9 @@ export class TillSales {
           ? undefined
           : isReturned
             ? whyHeld(tag, item)
-            : (whyDoubtful(tag, item) ?? (isTwice ? soldBefore(tag) : undefined))
+            : (whyDoubtful(tag, item) ??
+              (isTwice ? soldBefore(tag) : undefined) ??
+              (!taken && known >= Math.ceil(line.quantity) ? moreItems(tag) : undefined))
         if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
         const isChanged =
           becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
@@ -293,6 +297,7 @@ export class TillSales {
           const piece = { lineId, names: own }
           pieces.push(piece)
           for (const name of own) pieceOf.set(name, piece)
+          if (item) known++
         }
         // The sale of goods that are for sale may be on its way from another agent.
         const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
@@ -301,6 +306,7 @@ export class TillSales {
         const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
       }
+    }
     return { answer: { saleId: sale.saleId, items: found, warnings }, pieces, returned }
   }
 

@@ -20,6 +20,7 @@ const TEXTS = {
     tag === undefined
       ? `the product ${subject} is recalled: keep the goods here`
       : `the tag ${tag} is ${status === 'sellable' ? 'recalled' : status}: keep the goods here`,
+  sale_of_more_items: ({ tag }: Doubt) => `the line has fewer pieces than tags: the tag ${tag} keeps its status`,
   sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
   item_changed: ({ tag }: Doubt) =>
     `the goods with the tag ${tag} came back, or were counted again, since they were sold`,

@@ -127,6 +127,7 @@ export async function rowsOfSale(
       const code =
         whyDoubtful(store, each, isStopped) ??
         (isTwice ? 'item_already_paid' : undefined) ??
+        (item && items.length >= Math.ceil(line.quantity) ? 'sale_of_more_items' : undefined) ??
         (item && isChanged(item) ? 'item_changed' : undefined) ??
         (isOtherProduct(item, row) ? 'sale_of_other_product' : undefined)
       if (code !== undefined)

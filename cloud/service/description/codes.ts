@@ -342,6 +342,7 @@ export const EXCEPTION_TEXTS = codes({
     'A till sold goods that are on hold, recalled, reserved or returned. Their tag still alarms: find them.',
   item_changed:
     'An agent reported a sale late, and the goods came back or moved in the cloud since. Their tag keeps its status: check the goods.',
+  sale_of_more_items: 'A line of a till names the tags of more pieces than it sells. Check the goods and the till.',
   sale_of_other_product: 'A till sold a tag as another product. Check for swapped labels.',
   sale_product_unknown:
     'A till sold a product that the catalogue lacks. Import it, so that its labels can be released.',

@@ -180,6 +180,8 @@ it('opens nothing for a signed receipt with a recalled product among many, or wh
   pair()
   const [plain, recalled] = store.shop.products
   const { epc } = await store.drive(store.shop.newItem(plain))
+  await store.drive(store.shop.newItem(plain, { tagId: 'HT-4711' }))
+  await store.until('the tag', () => store.agent.items.find('tagId', 'HT-4711') !== undefined)
   await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
   await store.drive(store.shop.ok('recallProducts', { ean: recalled.ean, reason: 'Metall' }))
   await store.until('the recall', () => (store.agent.trust.policy?.recalledGtins ?? []).length > 0)
@@ -212,6 +214,9 @@ it('opens nothing for a signed receipt with a recalled product among many, or wh
     items: expect.arrayContaining([{ lineId: '3', tag: epc, itemStatus: 'paid' }]),
   })
   await post('/v1/returns', { returnId: 'again', epcs: [epc], resellable: true })
+  const both = { name: 'Jacke', quantity: 1, priceUnit: 990, vat: 19, epcs: [epc], tagIds: ['HT-4711'] }
+  const { warnings } = await post('/v1/sales', sale([], { lines: [both] }))
+  expect(warnings).toMatchObject([{ code: 'sale_of_more_items', tag: 'HT-4711' }])
   const empties = [{ name: 'Leergut', quantity: -6, priceUnit: 25, vat: 19 }]
   const slip = await post('/v1/sales', sale(['code-of-empties'], { lines: empties }))
   expect(slip.receiptToken).toBeUndefined()

@@ -149,6 +149,13 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await report(till, sold(corrected(again)))
     await report(till, sold(saleOf(other, { lines: [line(1, { epcs: [other] }), line(-1, { tagIds: [tagId] })] })))
     expect([await statusOf(again), await statusOf(other)]).toEqual(['paid', 'sellable'])
+    const [one, more] = [await item(), await item()]
+    await shop.ok('registerProtectedItems', {
+      storeId,
+      items: [{ epc: more, tagId: `${tagId}M`, ean: shop.products[0].ean }],
+    })
+    await report(till, sold(saleOf(one, { lines: [line(1, { epcs: [one], tagIds: [`${tagId}M`] })] })))
+    expect([await statusOf(one), await statusOf(more)]).toEqual(['paid', 'sellable'])
     const { results } = await shop.ok('recordSales', { storeId, sales: [corrected(held)] })
     expect(results[0].warnings.map(({ code }: Json) => code)).toEqual(['sale_of_held_item'])
   })
