@@ -63,8 +63,7 @@ interface Judged {
  *
  * Chooses the source of the verdict: of the lines above, the first that applies. A verdict uses up no right.
  */
-async function judge(parts: JudgeParts, presented: RequestContext): Promise<Judged> {
-  const context = await withSellersSale(parts, presented)
+async function judge(parts: JudgeParts, context: RequestContext): Promise<Judged> {
   const { ledger, clock, link, items, tokenVoider } = parts
   const { token, receipt, sale, pickupCode } = context.request
   const opened = token === undefined ? undefined : await openWithNewestKeys(parts, link, context, token)
@@ -301,7 +300,7 @@ export class Authorizer {
     }
     if (device.revoked || untrustedReason(ledger, clock.now().nowMs) === 'revoked')
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
-    const context: RequestContext = { request, device }
+    const context = await withSellersSale(this.#parts, { request, device })
     const first = await this.#attempt(context)
     // The cloud grants a device the same token again until the cloud has received the redemption of the token. After
     // `already_redeemed` the agent therefore waits until the cloud has its journal, and tries once more. The cloud may
