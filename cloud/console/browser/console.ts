@@ -24,23 +24,17 @@ function openAlarm(part: Element): HTMLElement | null {
 const seenIn = (question: Element) => question.querySelector<HTMLInputElement>('input[name="seen"]')?.value
 
 /**
- * A colleague may dispose of an alarm while its question is open. Closes the question, or says so above its form if text
- * was typed there, with the decision and its person if the part shows them. Returns true if the part may be replaced.
+ * A colleague may dispose of an alarm while its question is open. Says so above its form, with the decision and its
+ * person if the part shows them. The question stays, because another alarm would take its place under the pointer.
  */
-function endQuestion(question: HTMLElement, part: Element, response: string): boolean {
+function noteDecision(question: HTMLElement, part: Element, response: string): void {
   const next = new DOMParser().parseFromString(response, 'text/html').getElementById(part.id)
   const same = next?.querySelector(`#${CSS.escape(question.id)}`)
-  if (!next || (same && seenIn(same) === seenIn(question))) return false
-  const isTyped = [...question.querySelectorAll('input')].some(({ type, value }) => type !== 'hidden' && value !== '')
-  if (!isTyped) {
-    question.hidePopover()
-    return true
-  }
+  if (!next || (same && seenIn(same) === seenIn(question))) return
   const note = question.querySelector<HTMLElement>('[data-note]')
   const decided = same?.querySelector('[data-decided]')?.textContent ?? ''
   const text = `${question.dataset['meanwhile'] ?? ''} ${decided}`.trim()
   if (note && note.textContent !== text) note.textContent = text
-  return false
 }
 
 /** True if the page is hidden. A part with alarms refreshes nevertheless, because a new alarm sounds. */
@@ -58,7 +52,8 @@ document.addEventListener('htmx:beforeSwap', (event) => {
   const { elt, serverResponse } = (event as SwapEvent).detail
   if (!elt.hasAttribute('data-live') || !isBusy(elt)) return
   const question = openAlarm(elt)
-  if (!question || !endQuestion(question, elt, serverResponse)) event.preventDefault()
+  if (question) noteDecision(question, elt, serverResponse)
+  event.preventDefault()
 })
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) return
@@ -92,8 +87,13 @@ document.addEventListener(
       const title = dialog.querySelector<HTMLElement>('h2') ?? dialog
       title.tabIndex = -1
       title.focus()
-    } else if (document.activeElement === document.body)
-      document.querySelector<HTMLElement>(`[popovertarget="${CSS.escape(dialog.id)}"]`)?.focus()
+    } else {
+      if (document.activeElement === document.body)
+        document.querySelector<HTMLElement>(`[popovertarget="${CSS.escape(dialog.id)}"]`)?.focus()
+      // The decision of a colleague was waiting for it.
+      if ((dialog.querySelector('[data-note]')?.textContent ?? '') !== '')
+        dialog.closest('[data-live]')?.dispatchEvent(new Event('sse:changed'))
+    }
   },
   true,
 )
