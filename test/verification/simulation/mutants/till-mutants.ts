@@ -14,7 +14,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         SALES,
-        "const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items: this.#parts.items.position() } });",
+        "const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...withoutReturns } });",
         'const { seq } = journal.head;',
       ),
     ],
