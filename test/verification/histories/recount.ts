@@ -58,7 +58,8 @@ const RECOUNTS: readonly Recount[] = [
   {
     wrong: 'a device holds the lease of a cancelled purchase',
     sql: `SELECT a.purchase_id FROM protection_authorization a JOIN purchase p USING (purchase_id)
-      WHERE a.revoked_ms IS NULL AND a.right_class = 'release' AND p.status = 'CANCELLED'`,
+      WHERE a.revoked_ms IS NULL AND a.right_class = 'release' AND p.status = 'CANCELLED'
+      AND (SELECT count(*) FROM redemption r WHERE r.nonce = a.nonce) < a.count`,
   },
   {
     wrong: 'two units are bound to one item',
