@@ -123,13 +123,8 @@ export async function rowsOfSale(
       if (isCancelled(i, each.tag)) continue
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
       const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
-      const isTwice = taken.has(item?.item_id ?? '')
-      const code =
-        whyDoubtful(store, each, isStopped) ??
-        (isTwice ? 'item_already_paid' : undefined) ??
-        (item && items.length >= Math.ceil(line.quantity) ? 'sale_of_more_items' : undefined) ??
-        (item && isChanged(item) ? 'item_changed' : undefined) ??
-        (isOtherProduct(item, row) ? 'sale_of_other_product' : undefined)
+      const isMore = items.length >= Math.ceil(line.quantity)
+      const code = whyDoubtful(store, each, isStopped) ?? (item && doubtOf(item, row, { taken, isMore, isChanged }))
       if (code !== undefined)
         rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })
       // An agent knows no products, and its gates are silent for this tag already.
@@ -143,6 +138,22 @@ export async function rowsOfSale(
   }
   addUnits(rows, tagged, purchaseId)
   return rows
+}
+
+/** What is doubtful about an item that could be sold. `isMore`: the line has as many pieces without it. */
+function doubtOf(
+  item: Row<'protected_item'>,
+  row: Row<'purchase_line'>,
+  {
+    taken,
+    isMore,
+    isChanged,
+  }: { taken: ReadonlySet<string>; isMore: boolean; isChanged(item: Row<'protected_item'>): boolean },
+): Doubt['code'] | undefined {
+  if (taken.has(item.item_id)) return 'item_already_paid'
+  if (isMore) return 'sale_of_more_items'
+  if (isChanged(item)) return 'item_changed'
+  return isOtherProduct(item, row) ? 'sale_of_other_product' : undefined
 }
 
 /** Notes tags that come back with the sale. Goods on hold stay there. */
