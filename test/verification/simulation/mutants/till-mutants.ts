@@ -175,7 +175,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'late-row-overrides-change',
     what: 'A late row makes goods paid that staff have counted since.',
-    changes: [change('cloud/sales/tills/sale-lines.js', '(item && isChanged(item) ?', '(item && !isChanged ?')],
+    changes: [change('cloud/sales/tills/sale-lines.js', 'if (isChanged(item))', 'if (!isChanged)')],
     faults: ['tills', 'partition'],
     liveness: true,
   },
