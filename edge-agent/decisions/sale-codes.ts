@@ -17,7 +17,7 @@ import type { FoundReceipt } from './pickup-code.ts'
 
 /** A sale that a till reported to an agent of the store, and whose receipt the cloud has perhaps not signed yet. */
 export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass'> & {
-  /** Undefined: its receipt has no room for them, and nobody announced them. */
+  /** Undefined: its receipt has no room for them, and no agent announced them. */
   goods: string | undefined
 }
 

@@ -139,7 +139,7 @@ export function goodsOf(
   return goods.read()
 }
 
-/** The goods of a sale whose receipt has been used at a barrier: nobody looks at them any more. */
+/** The goods of a sale whose receipt has been used at a barrier: no rule looks at them any more. */
 export function unseenGoods(parts: ReportParts, sale: ReceiptClaims | KnownSale): SaleGoods {
   return new GoodsReader(parts, sale).read()
 }
@@ -190,7 +190,7 @@ class GoodsReader {
   /** Entries in hex; empty if the receipt does not tell its goods apart. */
   readonly #entries: readonly string[]
   readonly #units: KnownUnit[]
-  /** True if nobody told the goods of a sale: then any recall or hold may be about them. */
+  /** True if neither receipt nor notice names the goods: then any recall or hold may be about them. */
   readonly #isUnknown: boolean
   #isUnclear = false
 

@@ -53,7 +53,7 @@ export const WAITING_BYTES_LIMIT = 2_000_000_000
 /** Warning to a program without the right `returns`. */
 const NO_RETURNS: Warning = {
   code: 'right_missing',
-  message: 'this program may not take goods back, so their tags keep their status: pair it with --may returns',
+  message: 'this program may not take goods back, so the tag keeps its status: pair it with --may returns',
 }
 
 interface TillSalesParts {
@@ -186,7 +186,7 @@ export class TillSales {
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
-    const { answer, pieces, returned } = this.#assess(sale, becomes, stop, nowMs)
+    const { answer, pieces, returned } = this.#assess(sale, becomes, { stop, mayReturn, nowMs })
     if (state === 'void') answer.warnings = []
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
     if (becomes === 'cancelled')
@@ -195,8 +195,7 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
-    if (mayReturn) this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
-    else if (returned.length > 0) answer.warnings.push(NO_RETURNS)
+    this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = becomes === 'paid' ? saleKey : null
     for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     const saved: StoredSale = {
@@ -248,8 +247,7 @@ export class TillSales {
   #assess(
     sale: TillSale,
     becomes: 'paid' | 'cancelled' | undefined,
-    stop: Warning | undefined,
-    nowMs: number,
+    { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
   ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
     const { items } = this.#parts
     const isSold = becomes === 'paid'
@@ -301,7 +299,9 @@ export class TillSales {
         }
         // The sale of goods that are for sale may be on its way from another agent.
         const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
-        const comesBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
+        const isBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
+        const comesBack = isBack && mayReturn
+        if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })
         if (comesBack) returned.push(own)
         const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
         found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })

@@ -75,12 +75,20 @@ async function main(): Promise<boolean> {
       json,
     })
   if (values.bugs) return runMutants({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
-  const faults = values.troubles?.split(',').filter((name) => isFault(name))
+  const faults = faultsOf(values.troubles)
   if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, faults })
   const many = { seeds: numberOf(values.seeds, 200), first: numberOf(values.first, 1), liveness, faults }
   if (!values.worker) return runMany({ ...many, jobs, json })
   await runWorkerSeeds({ ...many, step: numberOf(values.step, 1), untilFirst: values['until-first'] })
   return true
+}
+
+/** Faults that the option names. Throws if it does not know one of them. */
+function faultsOf(troubles: string | undefined): Fault[] | undefined {
+  const names = troubles === 'none' ? [] : troubles?.split(',')
+  const unknown = names?.find((name) => !isFault(name))
+  if (unknown !== undefined) throw new Error(`--troubles: ${unknown} is none of ${FAULTS.join(', ')}`)
+  return names?.filter((name) => isFault(name))
 }
 
 async function showSeed({

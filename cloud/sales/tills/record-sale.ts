@@ -38,7 +38,7 @@ import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSal
 import { holdRows, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyReturnsOfItems, applyWaitingReturns, waitForSales } from './return-goods.ts'
+import { applyReturnsOfItems, applyWaitingReturns, itemsThatMayWait, waitForSales } from './return-goods.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void
@@ -209,7 +209,10 @@ async function bookSale(
   const back = own.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   // Their sale may be on its way.
-  const unsold = own.filter((item) => item.item_status === 'sellable')
+  const unsold = await itemsThatMayWait(
+    db,
+    own.filter((item) => item.item_status === 'sellable'),
+  )
   await waitForSales(call, unsold, { returnId: `with ${incoming.key}`, reason: `returned with ${about}` }, storedMs)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)

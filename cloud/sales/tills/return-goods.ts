@@ -258,6 +258,17 @@ async function returnTags(
 
 const ITEM_KEY = 'item '
 
+/** Those of these items for which no more returns wait than may. */
+export async function itemsThatMayWait(
+  db: Db,
+  items: readonly Row<'protected_item'>[],
+): Promise<Row<'protected_item'>[]> {
+  const waiting = groupBy(await waitingReturns(db, items.map(keyOfItem)), (row) => row.sale_key)
+  return items.filter((item) => (waiting.get(keyOfItem(item))?.length ?? 0) < WAITING_RETURNS_LIMIT)
+}
+
+const keyOfItem = ({ item_id: itemId }: Row<'protected_item'>) => ITEM_KEY + itemId
+
 /** Stores a return of items whose sales are not here yet, for each item. */
 export async function waitForSales(
   call: Call,
@@ -265,15 +276,14 @@ export async function waitForSales(
   request: TillReturn,
   storedMs: number,
 ): Promise<void> {
-  const keyOf = ({ item_id: itemId }: Row<'protected_item'>) => ITEM_KEY + itemId
-  const waiting = await waitingReturns(call.db, items.map(keyOf))
+  const waiting = await waitingReturns(call.db, items.map(keyOfItem))
   for (const ofItem of groupBy(waiting, (row) => row.sale_key).values()) assertMayWait(ofItem)
   const { returnId, resellable, reason } = request
   const rows = items.map((item): Row<'till_return'> => ({
     return_key: `${returnKeyOf(item.store_id, request)} ${item.item_id}`,
     tenant: item.tenant,
     store_id: item.store_id,
-    sale_key: keyOf(item),
+    sale_key: keyOfItem(item),
     body: JSON.stringify({
       returnId,
       resellable,

@@ -95,7 +95,7 @@ export class HandledAlarms {
     if (!wasAwaited) this.#parts.onAwaited()
   }
 
-  /** True for some minutes after an alarm, until its cause is recorded: somebody may look at the gate and the console. */
+  /** True for some minutes after an alarm, until its cause is recorded: a guard may look at the gate and the console. */
   isAwaited(): boolean {
     const sinceMs = this.#parts.nowMs() - AWAITED_MS
     return [...this.#alarms.values()]

@@ -393,6 +393,22 @@ describe('a till at an agent', () => {
     expect((await post('/v1/sales', free)).body.warnings).toMatchObject([{ code: 'sale_over_limit' }])
   })
 
+  it('takes back no tags for a program without the right, and says so', async () => {
+    await open()
+    const epc = await newItem()
+    await post('/v1/sales', sale([epc]))
+    const back = sale([], { lines: [{ name: 'x', quantity: -1, priceUnit: 4_990, vat: 19, epcs: [epc] }] })
+    const { body } = await post('/v1/sales', back, pair('sales'))
+    expect(body).toMatchObject({
+      items: [{ tag: epc, itemStatus: 'paid' }],
+      warnings: [{ code: 'right_missing', tag: epc }],
+    })
+    await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+    const { storeId } = store.shop
+    expect((await store.drive(store.shop.ok('fetchProtectedItem', { storeId, epc }))).itemStatus).toBe('paid')
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+  })
+
   it('takes no goods off hold, and warns of a sale that was voided before it came', async () => {
     await open()
     const held = await newItem()

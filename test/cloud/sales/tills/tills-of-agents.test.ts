@@ -171,6 +171,24 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect([await statusOf(gone), await statusOf(taken)]).toEqual(['returned', 'paid'])
   })
 
+  it('is recorded by an exchange of goods for which ten returns wait', async () => {
+    const [gone, taken] = [await item(), await item()]
+    for (let n = 0; n < 10; n++) {
+      const back = { returnId: `waits-${number}-${n}`, epcs: [gone] }
+      await shop.ok('recordReturns', { storeId: shop.storeId, returns: [back] })
+    }
+    const line = (quantity: number, epc: string) => ({
+      name: 'Hose',
+      quantity,
+      priceUnit: 4_990,
+      vat: 19 as const,
+      epcs: [epc],
+    })
+    const sales = [saleOf(taken, { lines: [line(1, taken), line(-1, gone)] })]
+    const { recorded, errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales })
+    expect([recorded, errors, await statusOf(taken)]).toEqual([1, [], 'paid'])
+  })
+
   it('takes back no goods without the right, and none whose money untag took', async () => {
     const [own, paidInApp] = [await item(), await item()]
     await report(till, sold(saleOf(own)))
