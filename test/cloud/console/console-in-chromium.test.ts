@@ -498,6 +498,8 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     if (opener !== undefined) {
       await main.getByRole('button', { name: opener }).first().focus()
       await page.keyboard.press('Enter')
+      // The question takes the focus after it has opened.
+      await page.locator('.popover:popover-open h2:focus').waitFor()
     }
     const inside = opener === undefined ? main : page.locator('.popover:popover-open')
     await inside

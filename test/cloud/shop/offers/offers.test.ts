@@ -39,6 +39,8 @@ onEveryDatabase('offers', (kind) => {
       .innerJoin('offer_list', 'offer_list.list_id', 'offer.list_id')
       .select(['store_id', 'products'])
       .where('group_id', '=', groupId)
+      // A store that was removed and added again also has its earlier document.
+      .where('is_active', '=', 1)
       .execute()
     return Object.fromEntries(own.map((row) => [row.store_id, JSON.parse(row.products) as Json]))
   }
