@@ -129,7 +129,7 @@ export class Agent {
     this.sales = new TillSales({
       ...this.#base,
       policy: () => this.trust.policy?.policy,
-      revokedTills: () => this.trust.policy?.revokedTills ?? [],
+      revokedTills: () => (this.trust.policy?.revokedTills ?? []).map(({ tillId }) => tillId),
       recalledGtins: () => this.trust.policy?.recalledGtins ?? [],
       saleOfReceipt: (scanned) => {
         const signed = verifyReceipt(this.trust, scanned, this.#base.storeId)

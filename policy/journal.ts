@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
-import { SaleNames, TillReturn, TillSale } from './till-sale.ts'
+import { KeptReturn, KeptSale, SaleNames } from './till-sale.ts'
 import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
 import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
@@ -87,7 +87,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   /** A till sold. `items`: epoch and number of the item sequence that the agent knew. */
   z.strictObject({
     kind: z.literal('sale'),
-    sale: TillSale,
+    sale: KeptSale,
     items: z.tuple([z.int().min(0), z.int().min(0)]),
     /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
     withoutReturns: z.literal(true).optional(),
@@ -95,7 +95,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: z.string().min(1).max(300).optional() }),
   z.strictObject({
     kind: z.literal('sale_return'),
-    return: TillReturn,
+    return: KeptReturn,
     /** `saleKeyOf` the sale, if the return names it by its receipt or code. */
     sale: z
       .string()

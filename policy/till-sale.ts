@@ -134,6 +134,23 @@ export const SaleFields = {
 export const TillSale = z.strictObject(SaleFields).superRefine(refuseWrongLines)
 export type TillSale = z.output<typeof TillSale>
 
+/** `receiptCodeHash`. */
+export const CodeHash = z.string().regex(/^[0-9a-f]{32}$/)
+const { receiptCodes: _codes, ...KeptFields } = SaleFields
+/** A sale as agents and cloud keep it: with hashes of the codes that the till printed, because a code opens a barrier. */
+export const KeptSale = z
+  .strictObject({ ...KeptFields, codeHashes: z.array(CodeHash).max(4) })
+  .superRefine(refuseWrongLines)
+export type KeptSale = z.output<typeof KeptSale>
+
+/** The form in which a sale is kept. */
+export function keptSale<T extends TillSale>(
+  storeId: string,
+  { receiptCodes = [], ...sale }: T,
+): Omit<T, 'receiptCodes'> & { codeHashes: string[] } {
+  return { ...sale, codeHashes: [...new Set(receiptCodes.map((code) => receiptCodeHash(storeId, code)))].sort() }
+}
+
 const lengthOf = (tags: readonly string[] | undefined) => tags?.length ?? 0
 
 /** Reports a line id that two lines have, and too many tags. */
@@ -165,48 +182,61 @@ function refuseManyTags(lists: readonly NamedTags[], context: z.RefinementCtx): 
     })
 }
 
+const ReturnFields = {
+  returnId: name(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
+  saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
+  tillId: name(64).optional(),
+  series: name(64).optional(),
+  purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
+  receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
+  code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
+  lines: z
+    .array(
+      z.strictObject({
+        lineId: name(64),
+        quantity: z
+          .number()
+          .min(0.001)
+          .max(SALE_QUANTITY_LIMIT)
+          .optional()
+          .describe('Default: the named tags, or all that is left of the line.'),
+        ...TagNames,
+      }),
+    )
+    .min(1)
+    .max(SALE_LINES_LIMIT)
+    .optional()
+    .describe('Default: the tags below, or all that is left of the sale.'),
+  ...TagNames,
+  resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
+  occurredAt: z.iso.datetime({ offset: true }).optional(),
+  reason: name(300).optional(),
+}
 /** Goods that came back to a till. */
 export const TillReturn = z
-  .strictObject({
-    returnId: name(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
-    saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
-    tillId: name(64).optional(),
-    series: name(64).optional(),
-    purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
-    receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
-    code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
-    lines: z
-      .array(
-        z.strictObject({
-          lineId: name(64),
-          quantity: z
-            .number()
-            .min(0.001)
-            .max(SALE_QUANTITY_LIMIT)
-            .optional()
-            .describe('Default: the named tags, or all that is left of the line.'),
-          ...TagNames,
-        }),
-      )
-      .min(1)
-      .max(SALE_LINES_LIMIT)
-      .optional()
-      .describe('Default: the tags below, or all that is left of the sale.'),
-    ...TagNames,
-    resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
-    occurredAt: z.iso.datetime({ offset: true }).optional(),
-    reason: name(300).optional(),
-  })
+  .strictObject(ReturnFields)
   .superRefine(({ lines = [], ...named }, context) => refuseManyTags([named, ...lines], context))
 export type TillReturn = z.output<typeof TillReturn>
 
+const { code: _code, ...KeptReturnFields } = ReturnFields
+/** A return as agents and cloud keep it: with the hash of the code that names its sale. */
+export const KeptReturn = z
+  .strictObject({ ...KeptReturnFields, codeHash: CodeHash.nullable() })
+  .superRefine(({ lines = [], ...named }, context) => refuseManyTags([named, ...lines], context))
+export type KeptReturn = z.output<typeof KeptReturn>
+
+/** The form in which a return is kept. */
+export function keptReturn(storeId: string, { code, ...request }: TillReturn): KeptReturn {
+  return { ...request, codeHash: code === undefined ? null : receiptCodeHash(storeId, code) }
+}
+
 /** Key of a return in its store. */
-export function returnKeyOf(storeId: string, { returnId }: TillReturn): string {
+export function returnKeyOf(storeId: string, { returnId }: Pick<KeptReturn, 'returnId'>): string {
   return hash('sha256', JSON.stringify(['untag/return/1', storeId, returnId]), 'hex')
 }
 
 /** Hash of what a return says, without its time. */
-export function returnContent(request: TillReturn): string {
+export function returnContent(request: KeptReturn): string {
   const said = { ...request, occurredAt: undefined }
   return hash('sha256', JSON.stringify(Object.entries(said).sort(([a], [b]) => (a < b ? -1 : 1))), 'hex')
 }
@@ -249,7 +279,7 @@ export function receiptCodeHash(storeId: string, code: string): string {
  * Hash of what a sale says, in one canonical form: equal for equal sales, however they were written and whoever took
  * them. Excludes state, version and customer.
  */
-export function saleContent(sale: TillSale): string {
+export function saleContent(sale: KeptSale): string {
   const lines = sale.lines.map((line, i) => [
     lineIdOf(line, i),
     line.ean === undefined ? null : (toGtin14(line.ean) ?? line.ean),
@@ -262,8 +292,8 @@ export function saleContent(sale: TillSale): string {
       .map(({ kind, id }) => `${kind} ${comparableIdentifier(kind, id)}`)
       .sort(),
   ])
-  const { occurredAt, totalCent = null, receiptCodes = [], fiscal = null } = sale
-  const content = ['untag/sale-content/1', Date.parse(occurredAt), totalCent, receiptCodes.toSorted(), fiscal, lines]
+  const { occurredAt, totalCent = null, codeHashes, fiscal = null } = sale
+  const content = ['untag/sale-content/1', Date.parse(occurredAt), totalCent, codeHashes, fiscal, lines]
   return hash('sha256', JSON.stringify(content), 'hex')
 }
 

@@ -1,4 +1,4 @@
-import { lineIdOf, tagsOf, type SaleTag, type TillReturn, type TillSale } from '../../policy/till-sale.ts'
+import { lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -12,7 +12,7 @@ const DENIED_SECONDS = 25 * 3_600
 export type LeftOfSale = Readonly<Record<string, number>>
 
 /** What a sale sells. */
-export function leftOfSale({ lines }: Pick<TillSale, 'lines'>): LeftOfSale {
+export function leftOfSale({ lines }: Pick<KeptSale, 'lines'>): LeftOfSale {
   return Object.fromEntries(
     lines.flatMap((line, i) => (line.quantity > 0 ? [[lineIdOf(line, i), line.quantity] as const] : [])),
   )
@@ -41,7 +41,7 @@ interface TagOfLine {
 function leftAfter(
   left: LeftOfSale,
   tags: readonly TagOfLine[],
-  { lines, ...named }: TillReturn,
+  { lines, ...named }: KeptReturn,
   isTold: (tag: SaleTag) => boolean,
 ): LeftOfSale {
   const own = tagsOf(named)
@@ -167,7 +167,7 @@ export class GoodsBack {
   }
 
   /** Counts goods of a sale that came back, after `moveBack`. */
-  countBack(saleKey: string, request: TillReturn, to: MovedTo): void {
+  countBack(saleKey: string, request: KeptReturn, to: MovedTo): void {
     const { ledger, items } = this.#parts
     const sale = ledger.till.sale(saleKey)
     if (!sale || sale.content === '') {
@@ -191,11 +191,11 @@ export class GoodsBack {
 }
 
 /** True if a return names goods of its sale, and not the sale as a whole. */
-function namesGoods(request: TillReturn): boolean {
+function namesGoods(request: KeptReturn): boolean {
   return request.lines !== undefined || namesTags(request)
 }
 
 /** True if a return names tags. */
-export function namesTags({ lines = [], ...named }: TillReturn): boolean {
+export function namesTags({ lines = [], ...named }: KeptReturn): boolean {
   return [named, ...lines].some((list) => tagsOf(list).length > 0)
 }

@@ -6,7 +6,7 @@ import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, SHOPPER_PRICED, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { riskClassCeiling, riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { cancelledTags, saleCentOf, tagsOf, type TillSale } from '../../policy/till-sale.ts'
+import { cancelledTags, saleCentOf, tagsOf, type KeptSale } from '../../policy/till-sale.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../policy/vocabulary.ts'
 import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
@@ -35,7 +35,7 @@ export interface SaleGoods {
   readonly riskClass: number
   /** Undefined: the sale of a code. Its goods have no rights of their own, and only some are known. */
   readonly receipt: ReceiptClaims | undefined
-  /** True if the sale is void, its receipt was revoked, or all its goods came back. */
+  /** True if the sale is void, its till or receipt was revoked, or all its goods came back. */
   readonly isOver: boolean
   /** The units of a receipt, by number. Of a code: each product and each tag that the till named, and its known items. */
   readonly units: readonly KnownUnit[]
@@ -86,7 +86,7 @@ export interface SaleGoodsParts extends ReportParts {
 type Items = Pick<Replica, 'find' | 'findByKey' | 'keysOf' | 'namesIn'>
 
 /** What the receipt and the codes of a sale, stored at `nowMs`, stand for. */
-export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): KnownSale & { goods: string } {
+export function soldGoods(sale: KeptSale, saleKey: string, nowMs: number): KnownSale & { goods: string } {
   return {
     sale: saleKey,
     exp: Math.floor(nowMs / 1_000) + RECEIPT_LIFE,
@@ -95,8 +95,8 @@ export function soldGoods(sale: TillSale, saleKey: string, nowMs: number): Known
   }
 }
 
-/** The products and tags of a sale as entries of a receipt (ADR receipts), in hex, for agents that know its code. */
-function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): string {
+/** The till, products and tags of a sale as entries of a receipt (ADR receipts), in hex, for agents that know its code. */
+function encodeGoods(saleKey: string, { lines, tillId }: Pick<KeptSale, 'lines' | 'tillId'>): string {
   const cti = Buffer.from(saleKey, 'hex')
   const isCancelled = cancelledTags({ lines })
   const entries = lines.flatMap((line, i) => {
@@ -107,6 +107,7 @@ function encodeGoods(saleKey: string, { lines }: Pick<TillSale, 'lines'>): strin
     if (product === undefined) return names
     return [product === 'unknown' ? Buffer.from(UNKNOWN_ENTRY, 'hex') : receiptEntry(cti, 'gtin', product), ...names]
   })
+  if (tillId !== undefined) entries.push(receiptEntry(cti, 'till', tillId))
   return [...new Set(entries.map(hexOf))].join('')
 }
 
@@ -192,6 +193,8 @@ class GoodsReader {
   readonly #units: KnownUnit[]
   /** True if neither receipt nor notice names the goods: then any recall or hold may be about them. */
   readonly #isUnknown: boolean
+  /** True if the sale was recorded since its till is revoked. */
+  readonly #isOfRevokedTill: boolean
   #isUnclear = false
 
   constructor(parts: ReportParts, sale: ReceiptClaims | KnownSale) {
@@ -204,6 +207,11 @@ class GoodsReader {
     this.#isUnknown = !('cti' in sale) && (sale.goods === undefined || this.#entries.includes(UNKNOWN_ENTRY))
     const count = 'cti' in sale ? sale.units : this.#entries.length
     this.#units = Array.from({ length: count }, () => NOTHING_KNOWN)
+    const recordedS = this.#exp - RECEIPT_LIFE
+    const revoked = (parts.trust.policy?.revokedTills ?? []).filter(({ since }) => since <= recordedS)
+    this.#isOfRevokedTill =
+      !this.#receipt && revoked.some(({ tillId }) => this.#entries.includes(this.#entryOf('till', tillId)))
+    if (!('cti' in sale) && sale.goods === undefined && revoked.length > 0) this.#isUnclear = true
   }
 
   get #key(): string {
@@ -211,7 +219,7 @@ class GoodsReader {
   }
 
   read(covered?: readonly number[], named?: SaleGoods['named']): SaleGoods {
-    const isOver = isSaleOver(this.#parts, this.#key)
+    const isOver = this.#isOfRevokedTill || isSaleOver(this.#parts, this.#key)
     return {
       key: this.#key,
       exp: this.#exp,
@@ -315,7 +323,7 @@ class GoodsReader {
     return (kind, name) => numbers.get(this.#entryOf(kind, name))
   }
 
-  #entryOf(kind: IdentifierKind, id: string): string {
+  #entryOf(kind: IdentifierKind | 'till', id: string): string {
     return hexOf(receiptEntry(this.#cti, kind, id))
   }
 }

@@ -1,7 +1,7 @@
 import { isSold } from '../../policy/item-status.ts'
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { readProductCode } from '../../policy/gs1/product-code.ts'
-import { lineIdOf, type SaleTag, type TillSale } from '../../policy/till-sale.ts'
+import { lineIdOf, type SaleTag, type KeptSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
@@ -30,14 +30,14 @@ export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
  * GTIN-14 of the product of a line, in whichever way the till writes it. `unknown`: only the cloud knows it. Undefined:
  * the line has no product.
  */
-export function productOfLine({ ean, productId }: TillSale['lines'][number]): string | 'unknown' | undefined {
+export function productOfLine({ ean, productId }: KeptSale['lines'][number]): string | 'unknown' | undefined {
   if (ean === undefined) return productId === undefined ? undefined : 'unknown'
   const read = readProductCode(ean.trim())
   return read.ok ? read.code.gtin14 : (toGtin14(ean.trim()) ?? 'unknown')
 }
 
 /** Lines whose product is recalled as a whole. */
-export function recalledLines({ lines }: Pick<TillSale, 'lines'>, recalledGtins: readonly string[]): Warning[] {
+export function recalledLines({ lines }: Pick<KeptSale, 'lines'>, recalledGtins: readonly string[]): Warning[] {
   if (recalledGtins.length === 0) return []
   const recalled = new Set(recalledGtins)
   return lines.flatMap((line, i) =>

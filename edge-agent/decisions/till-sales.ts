@@ -2,11 +2,12 @@ import type { JournalBody } from '../../policy/journal.ts'
 import {
   cancelledTags,
   hourOfSale,
+  keptReturn,
+  keptSale,
   lineIdOf,
   nameCountOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
-  receiptCodeHash,
   returnContent,
   returnKeyOf,
   SALE_AGE_MS,
@@ -19,6 +20,8 @@ import {
   saleValueOf,
   tagsOf,
   WAITING_RETURNS_LIMIT,
+  type KeptReturn,
+  type KeptSale,
   type NamedTags,
   type SaleName,
   type SaleTag,
@@ -92,8 +95,9 @@ export class TillSales {
   }
 
   /** Records a sale. `mayReturn`: the till may also void paid ones, and take goods back. Throws `TillRefusal`. */
-  async sell(sale: TillSale, mayReturn = true): Promise<SaleAnswer> {
+  async sell(request: TillSale, mayReturn = true): Promise<SaleAnswer> {
     this.#assertMayRecord()
+    const sale = keptSale(this.#parts.storeId, request)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(() => this.#sell(sale, mayReturn, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
@@ -115,8 +119,9 @@ export class TillSales {
   }
 
   /** Takes goods back. Throws `TillRefusal`. */
-  async takeBack(request: TillReturn): Promise<ReturnAnswer> {
+  async takeBack(sent: TillReturn): Promise<ReturnAnswer> {
     this.#assertMayRecord()
+    const request = keptReturn(this.#parts.storeId, sent)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(
       () => this.#takeBack(request, nowMs()),
@@ -137,14 +142,14 @@ export class TillSales {
   }
 
   /** Share of a commit that a void or return of a whole sale takes. */
-  #sizeOfSale({ saleId = '', tillId, series }: Pick<TillReturn, 'saleId' | 'tillId' | 'series'>): number {
+  #sizeOfSale({ saleId = '', tillId, series }: Pick<KeptReturn, 'saleId' | 'tillId' | 'series'>): number {
     const { ledger, storeId } = this.#parts
     const saleKey = saleKeyOf(storeId, { saleId, tillId, series })
     const characters = ledger.till.sale(saleKey)?.tags.length ?? 0
     return 1 + Math.ceil(characters / CHARACTERS_PER_SIZE + ledger.till.paidBy(saleKey).length / TAGS_PER_SIZE)
   }
 
-  #sell(sale: TillSale, mayReturn: boolean, nowMs: number): SaleAnswer {
+  #sell(sale: KeptSale, mayReturn: boolean, nowMs: number): SaleAnswer {
     const { till, journal } = this.#parts.ledger
     const saleKey = saleKeyOf(this.#parts.storeId, sale)
     const content = saleContent(sale)
@@ -231,10 +236,10 @@ export class TillSales {
   }
 
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
-  #saveCodes(sale: TillSale, saleKey: string, nowMs: number): void {
-    const { ledger, storeId } = this.#parts
+  #saveCodes(sale: KeptSale, saleKey: string, nowMs: number): void {
+    const { ledger } = this.#parts
     const sold = soldGoods(sale, saleKey, nowMs)
-    const codes = new Set(sale.receiptCodes?.map((code) => receiptCodeHash(storeId, code)))
+    const codes = new Set(sale.codeHashes)
     if (sold.goods.length > MAX_ENTRIES * ENTRY_CHARACTERS) codes.add(goodsCode(saleKey))
     for (const code of codes) ledger.till.saveCode({ code, ...sold })
   }
@@ -245,7 +250,7 @@ export class TillSales {
 
   /** Finds what is doubtful, and the names of each piece that becomes `becomes`, or comes back. */
   #assess(
-    sale: TillSale,
+    sale: KeptSale,
     becomes: 'paid' | 'cancelled' | undefined,
     { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
   ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
@@ -311,7 +316,7 @@ export class TillSales {
   }
 
   /** Why the sale releases nothing; undefined if it may. */
-  #whyStopped(sale: TillSale, nowMs: number): Warning | undefined {
+  #whyStopped(sale: KeptSale, nowMs: number): Warning | undefined {
     if (sale.tillId !== undefined && this.#parts.revokedTills().includes(sale.tillId))
       return { code: 'sale_of_revoked_till', message: `till ${sale.tillId} is revoked: its sales release nothing` }
     return this.#isOverLimit(sale, nowMs)
@@ -322,7 +327,7 @@ export class TillSales {
       : undefined
   }
 
-  #isOverLimit(sale: TillSale, nowMs: number): boolean {
+  #isOverLimit(sale: KeptSale, nowMs: number): boolean {
     const limits = this.#parts.policy()?.tillSales
     const sold = this.#parts.ledger.till.soldIn(sale.tillId ?? '', hourOfSale(sale, nowMs))
     const valueCent = sold.valueCent + this.#valueOf(sale)
@@ -330,7 +335,7 @@ export class TillSales {
   }
 
   /** Value of a sale for the limits: of each line, the till's price or that of its tagged goods, whichever is higher. */
-  #valueOf(sale: TillSale): number {
+  #valueOf(sale: KeptSale): number {
     return saleValueOf(sale, ({ kind, id, isValid }) =>
       isValid ? this.#parts.items.find(kind, id)?.priceCent : undefined,
     )
@@ -373,7 +378,7 @@ export class TillSales {
     return { saleId, waiting: paid === undefined && !isSold, items, synced: false }
   }
 
-  #takeBack(request: TillReturn, nowMs: number): ReturnAnswer {
+  #takeBack(request: KeptReturn, nowMs: number): ReturnAnswer {
     const { storeId, ledger, items } = this.#parts
     const returnKey = returnKeyOf(storeId, request)
     const content = returnContent(request)
@@ -417,11 +422,11 @@ export class TillSales {
   }
 
   /** The sale that a return names; undefined if it names none that this agent can find. */
-  #keyOfSale({ saleId, tillId, series, receipt, code }: TillReturn): string | undefined {
+  #keyOfSale({ saleId, tillId, series, receipt, codeHash }: KeptReturn): string | undefined {
     const { storeId, ledger, saleOfReceipt } = this.#parts
     if (saleId !== undefined) return saleKeyOf(storeId, { saleId, tillId, series })
     if (receipt !== undefined) return saleOfReceipt(receipt)
-    const [sold, another] = code === undefined ? [] : ledger.till.salesWithCode(receiptCodeHash(storeId, code), 0)
+    const [sold, another] = codeHash === null ? [] : ledger.till.salesWithCode(codeHash, 0)
     return another ? undefined : sold?.sale
   }
 
@@ -431,7 +436,7 @@ export class TillSales {
     const moved = new Set<string>()
     let ofSale: string[][] | undefined
     for (const { request } of till.waitingReturns(saleKey)) {
-      const { lines, ...sent } = JSON.parse(request ?? '{}') as TillReturn
+      const { lines, ...sent } = JSON.parse(request ?? '{}') as KeptReturn
       const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
       const back =
         named.length > 0
@@ -442,18 +447,18 @@ export class TillSales {
       const fresh = back.filter(([name = '']) => !moved.has(name))
       for (const [name = ''] of fresh) moved.add(name)
       this.#back.moveBack(fresh, to)
-      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as TillReturn, to)
+      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as KeptReturn, to)
     }
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */
-  #returnedTags(request: TillReturn): { named: SaleTag[] } | { keys: string[][] } {
-    const { saleId, purchaseId, receipt, code, lines } = request
+  #returnedTags(request: KeptReturn): { named: SaleTag[] } | { keys: string[][] } {
+    const { saleId, purchaseId, receipt, codeHash, lines } = request
     const named = [...tagsOf(request), ...(lines ?? []).flatMap(tagsOf)]
     const wrong = named.find(({ isValid }) => !isValid)
     if (wrong) throw new TillRefusal('invalid', `${wrong.id} is not valid as ${wrong.kind}`, `${wrong.kind}s`)
     if (named.length > 0) return { named }
-    if ((saleId ?? receipt ?? code) === undefined)
+    if ((saleId ?? receipt ?? codeHash ?? undefined) === undefined)
       throw purchaseId === undefined
         ? new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
         : new TillRefusal('invalid', 'is known only to the cloud: name the sale, or its goods by tags', 'purchaseId')
@@ -479,10 +484,10 @@ function sizeOf(lists: readonly NamedTags[]): number {
   return 1 + Math.ceil(nameCountOf(lists) / TAGS_PER_SIZE)
 }
 
-const isPaidState = (state: TillSale['state']) => state === 'paid' || state === undefined
+const isPaidState = (state: KeptSale['state']) => state === 'paid' || state === undefined
 
 /** The row of a return. The cloud may not have the sale yet that its receipt or code names. */
-function returnRow(request: TillReturn, saleKey: string | undefined): JournalBody['evidence'] {
-  const isNamed = request.receipt !== undefined || request.code !== undefined
+function returnRow(request: KeptReturn, saleKey: string | undefined): JournalBody['evidence'] {
+  const isNamed = request.receipt !== undefined || request.codeHash !== null
   return { kind: 'sale_return', return: request, ...(isNamed && saleKey !== undefined && { sale: saleKey }) }
 }

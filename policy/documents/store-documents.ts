@@ -110,8 +110,11 @@ export const PolicyClaims = z.strictObject({
    * has no item with a flag, so the agent compares its receipt with these. Absent: none.
    */
   recalledGtins: z.array(z.string().length(14)).max(RECALLS_LIMIT).optional(),
-  /** Tills whose sales release nothing any more (`revokeTill`). Absent: none. */
-  revokedTills: z.array(z.string().max(64)).max(REVOKED_TILLS_LIMIT).optional(),
+  /** Tills whose sales since a time, s since 1970, release nothing (`revokeTill`). Absent: none. */
+  revokedTills: z
+    .array(z.strictObject({ tillId: z.string().max(64), since: z.int().min(0) }))
+    .max(REVOKED_TILLS_LIMIT)
+    .optional(),
 })
 export type PolicyClaims = z.infer<typeof PolicyClaims>
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CodeHash } from '../till-sale.ts'
 import { ITEM_STATUSES } from '../vocabulary.ts'
 
 /** What the tills of one agent reported, for the other agents of the store (ADR till-sales). */
@@ -24,8 +25,7 @@ const SaleKey = z.string().regex(/^[0-9a-f]{32}$/)
 
 /** A sale that opens a barrier by a code which its till printed, or whose signed receipt has no room for its goods. */
 const SoldCode = z.strictObject({
-  /** `receiptCodeHash`. */
-  code: z.string().regex(/^[0-9a-f]{32}$/),
+  code: CodeHash,
   /** `saleKeyOf`, the identity of its receipt. */
   sale: SaleKey,
   /** When the receipt expires, s since 1970. */

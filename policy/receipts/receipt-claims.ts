@@ -95,9 +95,12 @@ export function receiptIdentity(secret: Uint8Array, purchaseId: string): Uint8Ar
   return createHmac('sha256', secret).update(`untag/cti/1\0${purchaseId}`).digest().subarray(0, 16)
 }
 
-/** Entry of a unit: the first 4 bytes of SHA-256 over cti, kind and comparable id, with a zero byte between them. */
-export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string): Uint8Array {
-  const name = `\0${kind}\0${comparableIdentifier(kind, id)}`
+/**
+ * Entry of a unit, or of the till that sold: the first 4 bytes of SHA-256 over cti, kind and comparable id, with a zero
+ * byte between them.
+ */
+export function receiptEntry(cti: Uint8Array, kind: IdentifierKind | 'till', id: string): Uint8Array {
+  const name = `\0${kind}\0${kind === 'till' ? id : comparableIdentifier(kind, id)}`
   return createHash('sha256').update(cti).update(name).digest().subarray(0, ENTRY_BYTES)
 }
 

@@ -1,5 +1,6 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { secretFiles } from '../../host/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/kit/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
@@ -7,7 +8,11 @@ import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity } from '../../edge-agent/identity/identity.ts'
+import type { KnownSale } from '../../edge-agent/decisions/sale-codes.ts'
 import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
+import { createSigner } from '../../policy/documents/keys.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import { temporaryFolder } from './databases.ts'
@@ -23,6 +28,7 @@ export interface SecondAgent {
     action: ProtectionAction
     receipt?: string
     token?: string
+    sale?: KnownSale
     identifiers?: ItemIdentifiers
   }): Promise<AuthorizeAnswer>
   stop(): Promise<void>
@@ -98,6 +104,22 @@ export async function addAgent(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+const announced = new WeakMap<Agent, number>()
+
+/** Delivers what tills reported to one agent, and it has not announced yet, to another. */
+export async function announceTills(store: TestStore, from: Agent, to: Agent): Promise<void> {
+  const { tags, codes, last } = from.ledger.till.changesAfter(announced.get(from) ?? 0)
+  if (last === undefined) return
+  announced.set(from, last)
+  const { identity } = from
+  const iat = Math.floor(store.world.clock.wall() / 1_000)
+  const claims = { aud: store.shop.storeId, iat, exp: iat + 60, iss: identity.agentId, tags, codes }
+  const signer = createSigner(identity.x, Buffer.from(identity.secret, 'base64url'))
+  const text = signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
+  expect(await store.drive(to.tillNotices.receive(text))).toEqual({ kind: 'taken' })
+  await announceTills(store, from, to)
 }
 
 function obedientDevice(): ProtectionDevice {

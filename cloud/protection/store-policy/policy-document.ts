@@ -39,7 +39,7 @@ const operatorsOf = prepared((db, p: { storeId: string }) =>
 const revokedTillsIn = prepared((db, p: { storeId: string }) =>
   db
     .selectFrom('till_revocation')
-    .select('till_id')
+    .select(['till_id', 'since_ms'])
     .where('store_id', '=', p.storeId)
     .orderBy('till_id')
     .limit(REVOKED_TILLS_LIMIT),
@@ -134,7 +134,9 @@ async function recalledGtinsOf(db: Db, store: Row<'store'>): Promise<Pick<Policy
 
 async function revokedTillsOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'revokedTills'>> {
   const rows = await revokedTillsIn(db, { storeId })
-  return rows.length > 0 ? { revokedTills: rows.map((row) => row.till_id) } : {}
+  return rows.length > 0
+    ? { revokedTills: rows.map((row) => ({ tillId: row.till_id, since: Math.floor(row.since_ms / 1_000) })) }
+    : {}
 }
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {

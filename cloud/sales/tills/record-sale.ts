@@ -3,7 +3,6 @@ import {
   lineIdOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
-  receiptCodeHash,
   hourOfSale,
   SALE_AGE_MS,
   SALE_AHEAD_MS,
@@ -14,7 +13,7 @@ import {
   sellsGoods,
   tagsOf,
   type SaleTag,
-  type TillSale,
+  type KeptSale,
 } from '../../../policy/till-sale.ts'
 import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
@@ -67,7 +66,7 @@ export interface SaleResult {
 export async function recordSale(
   call: Call,
   store: Row<'store'>,
-  sale: TillSale & CustomerOfSale,
+  sale: KeptSale & CustomerOfSale,
   recorded: Recorded,
 ): Promise<{ isNew: boolean; result: SaleResult }> {
   const key = saleKeyOf(store.store_id, sale)
@@ -96,7 +95,7 @@ export async function recordSale(
   return { isNew: true, result }
 }
 
-function resultOf({ saleId }: TillSale, { result }: Row<'till_sale'>): SaleResult {
+function resultOf({ saleId }: KeptSale, { result }: Row<'till_sale'>): SaleResult {
   return result === null ? { saleId, items: [], warnings: [] } : (JSON.parse(result) as SaleResult)
 }
 
@@ -134,7 +133,7 @@ interface Incoming {
   readonly recorded: Recorded
 }
 
-function saleRow(store: Row<'store'>, sale: TillSale, { key, content, known, recorded }: Incoming): Row<'till_sale'> {
+function saleRow(store: Row<'store'>, sale: KeptSale, { key, content, known, recorded }: Incoming): Row<'till_sale'> {
   return {
     sale_key: key,
     tenant: store.tenant,
@@ -157,7 +156,7 @@ function saleRow(store: Row<'store'>, sale: TillSale, { key, content, known, rec
 async function openSale(
   call: Call,
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   incoming: Incoming,
 ): Promise<{ isNew: boolean; result: SaleResult }> {
   const { db, nowMs } = call
@@ -170,7 +169,7 @@ async function openSale(
 async function bookSale(
   call: Call,
   store: Row<'store'>,
-  sale: TillSale & CustomerOfSale,
+  sale: KeptSale & CustomerOfSale,
   incoming: Incoming,
 ): Promise<SaleResult> {
   const { db, nowMs, services } = call
@@ -213,14 +212,15 @@ async function bookSale(
     db,
     own.filter((item) => item.item_status === 'sellable'),
   )
-  await waitForSales(call, unsold, { returnId: `with ${incoming.key}`, reason: `returned with ${about}` }, storedMs)
+  const request = { returnId: `with ${incoming.key}`, reason: `returned with ${about}`, codeHash: null }
+  await waitForSales(call, unsold, request, storedMs)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
     db,
-    [...new Set(sale.receiptCodes)].map((code) => ({
+    sale.codeHashes.map((code) => ({
       store_id: store.store_id,
-      code: receiptCodeHash(store.store_id, code),
+      code,
       sale_key: incoming.key,
       stored_ms: storedMs,
     })),
@@ -252,7 +252,7 @@ function rightsOfRows({ units }: SaleRows): UnitKey[] {
 async function whyHeld(
   call: Call,
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   storedMs: number,
   rows: SaleRows,
 ): Promise<Doubt | undefined> {
@@ -288,7 +288,7 @@ async function customerOf(
 
 function purchaseRow(
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   { lines }: SaleRows,
   made: { purchaseId: string; nowMs: number; userId: string | null },
 ): Row<'purchase'> {
@@ -330,7 +330,7 @@ function purchaseRow(
 async function itemsOf(
   { db }: Call,
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   { tags, returned }: SaleRows,
 ): Promise<SaleResult['items']> {
   const nameOf = (lineId: string, tag: SaleTag) => `${lineId} ${saleTagKey(tag)}`

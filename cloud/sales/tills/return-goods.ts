@@ -1,11 +1,10 @@
 import {
-  receiptCodeHash,
   returnContent,
   returnKeyOf,
   saleKeyOf,
   tagsOf,
   WAITING_RETURNS_LIMIT,
-  type TillReturn,
+  type KeptReturn,
 } from '../../../policy/till-sale.ts'
 import { isSold, mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
@@ -56,7 +55,7 @@ interface ReturnRecorded {
 export async function recordReturn(
   call: Call,
   store: Row<'store'>,
-  request: TillReturn,
+  request: KeptReturn,
   recorded: ReturnRecorded,
 ): Promise<{ isNew: boolean; result: ReturnResult }> {
   const { db, nowMs } = call
@@ -106,14 +105,14 @@ function assertMayWait({ length }: readonly Row<'till_return'>[]): void {
     )
 }
 
-const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items: [], waiting: true })
+const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
 /** Applies the returns that waited for a sale. What contradicts the sale becomes an exception. */
 export async function applyWaitingReturns(call: Call, store: Row<'store'>, saleKey: string): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
   const own = (await waitingReturns(call.db, [saleKey])).filter((row) => row.store_id === store.store_id)
-  for (const row of own) await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as TillReturn, [row])
+  for (const row of own) await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as KeptReturn, [row])
 }
 
 /** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
@@ -121,7 +120,7 @@ async function applyWaiting(
   call: Call,
   store: Row<'store'>,
   purchaseId: string,
-  request: TillReturn,
+  request: KeptReturn,
   rows: readonly Row<'till_return'>[],
 ): Promise<void> {
   const [first] = rows
@@ -150,14 +149,14 @@ async function applyWaiting(
 }
 
 /** Identity of the sale of a return; undefined if the return names a purchase or only tags. */
-async function saleKeyOfReturn(call: Call, store: Row<'store'>, request: TillReturn): Promise<string | undefined> {
-  const { saleId, purchaseId, receipt, code, lines: pieces } = request
-  const names = { saleId, purchaseId, receipt, code }
+async function saleKeyOfReturn(call: Call, store: Row<'store'>, request: KeptReturn): Promise<string | undefined> {
+  const { saleId, purchaseId, receipt, codeHash, lines: pieces } = request
+  const names = { saleId, purchaseId, receipt, code: codeHash ?? undefined }
   const sent = Object.keys(names).filter((name) => names[name as keyof typeof names] !== undefined)
   if (sent.length > 1) throw invalid(sent[1] ?? '', `excludes ${sent[0] ?? ''}: name the sale once`)
   if (pieces && tagsOf(request).length > 0) throw invalid('lines', 'excludes tags outside of the lines')
   if (saleId !== undefined) return saleKeyOf(store.store_id, { saleId, tillId: request.tillId, series: request.series })
-  if (code !== undefined) return saleKeyOfCode(call, store, code)
+  if (codeHash !== null) return saleKeyOfCode(call, store, codeHash)
   if (receipt !== undefined) {
     const purchase = await purchaseOfReceiptText(call, receipt)
     if (purchase?.store_id !== store.store_id)
@@ -176,14 +175,14 @@ async function saleKeyOfReturn(call: Call, store: Row<'store'>, request: TillRet
   return undefined
 }
 
-/** Identity of the sale that printed this code since `sinceMs`. Throws 404 and 409. */
+/** Identity of the sale that printed the code with this hash since `sinceMs`. Throws 404 and 409. */
 export async function saleKeyOfCode(
   { db }: Call,
   { store_id: storeId }: Row<'store'>,
-  code: string,
+  codeHash: string,
   sinceMs = 0,
 ): Promise<string> {
-  const [sale, another] = await salesWithCode(db, storeId, receiptCodeHash(storeId, code), sinceMs)
+  const [sale, another] = await salesWithCode(db, storeId, codeHash, sinceMs)
   if (!sale) throw notFound('sale with this code', { path: 'code', fix: 'send the saleId, or a tag of the goods' })
   if (another) throw precondition('code_of_several_sales', 'several sales printed this code: send the saleId')
   return sale.sale_key
@@ -193,7 +192,7 @@ async function returnOf(
   call: Call,
   store: Row<'store'>,
   purchaseId: string,
-  request: TillReturn,
+  request: KeptReturn,
   storedMs: number,
 ): Promise<ReturnResult> {
   const purchase = await findPurchase(call.db, store.tenant, purchaseId)
@@ -206,7 +205,7 @@ async function returnOf(
 async function returnTags(
   call: Call,
   store: Row<'store'>,
-  request: TillReturn,
+  request: KeptReturn,
   recorded: ReturnRecorded,
 ): Promise<ReturnResult> {
   const itemOf = await itemsWith(call.db, store.tenant, [request])
@@ -273,7 +272,7 @@ const keyOfItem = ({ item_id: itemId }: Row<'protected_item'>) => ITEM_KEY + ite
 export async function waitForSales(
   call: Call,
   items: readonly Row<'protected_item'>[],
-  request: TillReturn,
+  request: KeptReturn,
   storedMs: number,
 ): Promise<void> {
   const waiting = await waitingReturns(call.db, items.map(keyOfItem))
@@ -288,6 +287,7 @@ export async function waitForSales(
       returnId,
       resellable,
       reason,
+      codeHash: null,
       [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
     }),
     content: returnContent(request),
@@ -324,11 +324,11 @@ export async function applyReturnsOfItems(
 }
 
 /** The rows of the items of a return as one return. */
-function joined(rows: readonly Row<'till_return'>[]): TillReturn {
-  const requests = rows.map(({ body }) => JSON.parse(body) as TillReturn)
+function joined(rows: readonly Row<'till_return'>[]): KeptReturn {
+  const requests = rows.map(({ body }) => JSON.parse(body) as KeptReturn)
   const all = (list: 'epcs' | 'tagUids' | 'tagIds') => requests.flatMap((each) => each[list] ?? [])
   return {
-    ...(requests[0] ?? { returnId: '' }),
+    ...(requests[0] ?? { returnId: '', codeHash: null }),
     resellable: requests.every(({ resellable }) => resellable === true),
     epcs: all('epcs'),
     tagUids: all('tagUids'),
@@ -340,7 +340,7 @@ function joined(rows: readonly Row<'till_return'>[]): TillReturn {
 async function comeBack(
   call: Call,
   items: readonly Row<'protected_item'>[],
-  request: TillReturn,
+  request: KeptReturn,
   reportedMs: number,
   reason = request.reason ?? `return ${request.returnId}`,
 ): Promise<ReadonlyMap<string, Row<'protected_item'>>> {
@@ -365,7 +365,7 @@ function eachOnce(items: readonly Row<'protected_item'>[]): Row<'protected_item'
 export async function keepReturned(
   call: Call,
   store: Row<'store'>,
-  request: TillReturn,
+  request: KeptReturn,
   recorded: Required<Omit<ReturnRecorded, 'saleKey'>>,
 ): Promise<void> {
   const lists = [request, ...(request.lines ?? [])]
@@ -405,7 +405,7 @@ async function returnPieces(
   call: Call,
   store: Row<'store'>,
   purchase: Row<'purchase'>,
-  request: TillReturn,
+  request: KeptReturn,
   reportedMs: number,
 ): Promise<ReturnResult> {
   assertOfTill(purchase)
@@ -453,7 +453,7 @@ async function wantedOf(
   { db }: Call,
   { purchase: { tenant }, lines: all }: WholePurchase,
   gone: ReturnType<typeof returnedPieces>,
-  request: TillReturn,
+  request: KeptReturn,
 ): Promise<Wanted[]> {
   if (request.lines)
     return request.lines.map(({ lineId, quantity, ...tags }, i) => {

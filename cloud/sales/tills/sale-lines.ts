@@ -9,7 +9,7 @@ import {
   tagsOf,
   type SaleLine,
   type SaleTag,
-  type TillSale,
+  type KeptSale,
 } from '../../../policy/till-sale.ts'
 import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
@@ -66,7 +66,7 @@ export interface Recorded {
 export async function rowsOfSale(
   call: Call,
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   purchaseId: string,
   recorded: Recorded,
 ): Promise<SaleRows> {
@@ -168,7 +168,7 @@ function takeBack(rows: SaleRows, back: readonly TagOfLine[]): void {
 async function valueOfSale(
   db: Db,
   store: Row<'store'>,
-  sale: TillSale,
+  sale: KeptSale,
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
 ): Promise<number> {
   const itemHere = ({ kind, id, isValid }: SaleTag) => {

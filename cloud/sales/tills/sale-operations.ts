@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { refuseWrongLines, SaleFields, SaleNames, TillReturn, type TillSale } from '../../../policy/till-sale.ts'
+import {
+  keptReturn,
+  keptSale,
+  receiptCodeHash,
+  refuseWrongLines,
+  SaleFields,
+  SaleNames,
+  TillReturn,
+  type KeptSale,
+} from '../../../policy/till-sale.ts'
 import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
@@ -119,9 +128,9 @@ function refusalOf({ code, message, extras }: Failure): Pick<Refused[number], 'e
 }
 
 /** Reads one sale. Throws 400 that names the field. */
-function readSale(sent: unknown): TillSale & CustomerOfSale {
+function readSale(storeId: string, sent: unknown): KeptSale & CustomerOfSale {
   const read = SaleOfCloud.safeParse(sent)
-  if (read.success) return read.data
+  if (read.success) return keptSale(storeId, read.data)
   const [finding] = validationFindings(read.error.issues, sent)
   throw invalid(finding?.path.join('.') || 'sale', finding?.message ?? 'is not a sale')
 }
@@ -198,7 +207,7 @@ export const recordSales = operation({
       work,
       storeId,
       sales,
-      (call, store, sent) => recordSale(call, store, readSale(sent), { storedMs: call.nowMs }),
+      (call, store, sent) => recordSale(call, store, readSale(storeId, sent), { storedMs: call.nowMs }),
       numberOf,
     )
     return { success: true as const, ...done }
@@ -241,7 +250,8 @@ export const getReceiptFromCode = operation({
 /** Identity of the sale that printed this text: a code, or the receipt that an agent signed. Throws 404 and 409. */
 async function saleKeyOfPrint(call: Call, store: Row<'store'>, text: string): Promise<string> {
   const receipt = await openAgentReceipt(call.db, text, call.nowMs)
-  if (!receipt) return saleKeyOfCode(call, store, text, call.nowMs - RECEIPT_LIFE * 1_000)
+  if (!receipt)
+    return saleKeyOfCode(call, store, receiptCodeHash(store.store_id, text), call.nowMs - RECEIPT_LIFE * 1_000)
   if (receipt.ok && receipt.claims.storeId === store.store_id) return Buffer.from(receipt.claims.cti).toString('hex')
   if (!receipt.ok && receipt.fault === 'key_revoked')
     throw precondition('agent_revoked', 'the agent that signed this receipt was revoked: staff decide')
@@ -299,7 +309,7 @@ export const recordReturns = operation({
       work,
       storeId,
       returns,
-      (call, store, request) => recordReturn(call, store, request, { storedMs: call.nowMs }),
+      (call, store, request) => recordReturn(call, store, keptReturn(storeId, request), { storedMs: call.nowMs }),
       ({ saleId }) => ({ saleId }),
     )
     return { success: true as const, ...done }

@@ -1,10 +1,12 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { checkDigit } from '../../../policy/gs1/gtin.ts'
 import { newId } from '../../../policy/ids.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import type { Json } from '../../support/cloud.ts'
-import { addAgent } from '../../support/second-agent.ts'
+import { addAgent, announceTills } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** Codes that a till prints on its receipts open a barrier once (ADR till-sales). */
@@ -72,6 +74,34 @@ it.each([false, true])('opens once for a sale at this agent, offline %s', async 
   ).toMatchObject(USED)
   const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
   expect(exceptions.map(({ kind }: Json) => kind)).toEqual([])
+})
+
+it('is kept as a hash, in the journal and in the cloud, also by returns', async () => {
+  pair()
+  const [text, early] = [code(), code()]
+  await post('/v1/sales', sale([text]))
+  await post('/v1/returns', { returnId: 'known', code: text })
+  const sold = sale([early])
+  await post('/v1/returns', { returnId: 'waits', saleId: sold.saleId, tillId: 'till-1' })
+  await post('/v1/sales', sold)
+  await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+  const { results } = await store.drive(
+    store.shop.ok('recordReturns', { storeId: store.shop.storeId, returns: [{ returnId: 'cloud', code: early }] }),
+  )
+  expect(results).toHaveLength(0)
+  const { database } = store.shop.cloud.db
+  const kept = [
+    ...(await database.reads.selectFrom('journal_row').selectAll().execute()),
+    ...(await database.reads.selectFrom('till_return').selectAll().execute()),
+    ...(await database.reads.selectFrom('till_sale').selectAll().execute()),
+    ...(await database.reads.selectFrom('receipt_code').selectAll().execute()),
+  ]
+  expect(kept.length).toBeGreaterThan(5)
+  for (const secret of [text, early]) {
+    expect(JSON.stringify(kept)).not.toContain(secret)
+    for (const file of readdirSync(store.dataDir).filter((name) => name.startsWith('ledger.db')))
+      expect(readFileSync(join(store.dataDir, file)).includes(secret)).toBe(false)
+  }
 })
 
 it('opens online for a sale that the till sent to the cloud, and releases its labels', async () => {
@@ -171,6 +201,43 @@ it('opens by its signed receipt also at an agent that heard nothing of the sale,
     await store.until('the recall', () => (other.agent.trust.policy?.recalledGtins ?? []).length > 0)
     await cut()
     expect(await leave(bad.receiptToken)).toMatchObject({ authorized: false, reason: 'recalled' })
+  } finally {
+    await other.stop()
+  }
+})
+
+it('opens nothing, also at another agent, for a sale that was recorded since its till is revoked', async () => {
+  pair()
+  const wanted = { storeId: store.shop.storeId, deviceType: 'exit_gate' }
+  const { deviceId: gate } = await store.drive(store.shop.ok('registerDevice', wanted))
+  const other = await addAgent(store, [gate])
+  try {
+    await store.until('the policy', () => other.agent.trust.policy?.policy.tillSales.agents.length === 1)
+    await offline()
+    const sell = async (tillId: string) => {
+      const text = code()
+      const { receiptToken } = await post('/v1/sales', sale([text], { tillId }))
+      return { text, receiptToken }
+    }
+    const before = await sell('till-3')
+    await store.world.sleep(5_000)
+    const sinceAt = new Date(store.world.clock.wall()).toISOString()
+    await store.world.sleep(5_000)
+    const [stolen, honest] = [await sell('till-3'), await sell('till-2')]
+    await announceTills(store, store.agent, other.agent)
+    await store.drive(store.shop.ok('revokeTill', { storeId: store.shop.storeId, tillId: 'till-3', sinceAt }))
+    await store.until('the revocation', () => other.agent.trust.policy?.revokedTills !== undefined)
+    const exit = { deviceId: gate, action: 'authorize_exit' } as const
+    const byCode = async (text: string) => {
+      const found = await store.drive(other.agent.lanes.saleOfCode(gate, text, true))
+      if (found.kind !== 'sale') throw new Error(found.kind)
+      return other.authorize({ ...exit, sale: found.sale })
+    }
+    const refused = { authorized: false, reason: 'token_revoked' }
+    expect(await other.authorize({ ...exit, receipt: stolen.receiptToken })).toMatchObject(refused)
+    expect(await byCode(stolen.text)).toMatchObject(refused)
+    expect(await other.authorize({ ...exit, receipt: honest.receiptToken })).toMatchObject({ authorized: true })
+    expect(await byCode(before.text)).toMatchObject({ authorized: true })
   } finally {
     await other.stop()
   }

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { createSigner } from '../../../policy/documents/keys.ts'
-import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { TillReturn, TillSale } from '../../../policy/till-sale.ts'
 import { newId } from '../../../policy/ids.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import { unusedRights } from '../../../edge-agent/lanes/unused-rights.ts'
 import type { Agent } from '../../../edge-agent/runtime.ts'
 import type { Json } from '../../support/cloud.ts'
-import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
+import { addAgent, announceTills, type SecondAgent } from '../../support/second-agent.ts'
 import { newEan } from '../../support/shop.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
@@ -109,20 +106,7 @@ async function online(isOnline: boolean): Promise<void> {
   await store.until('the items', () => agents().every(({ items, trust }) => !items.isBehind && !trust.isBehind))
 }
 
-const sent = new Map<Agent, number>()
-/** Delivers the notices of one agent to the other. */
-async function announce(from: Agent, to: Agent): Promise<void> {
-  const { tags, codes, last } = from.ledger.till.changesAfter(sent.get(from) ?? 0)
-  if (last === undefined) return
-  sent.set(from, last)
-  const { identity } = from
-  const iat = Math.floor(store.world.clock.wall() / 1_000)
-  const claims = { aud: store.shop.storeId, iat, exp: iat + 60, iss: identity.agentId, tags, codes }
-  const signer = createSigner(identity.x, Buffer.from(identity.secret, 'base64url'))
-  const text = signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
-  expect(await store.drive(to.tillNotices.receive(text))).toEqual({ kind: 'taken' })
-  await announce(from, to)
-}
+const announce = (from: Agent, to: Agent) => announceTills(store, from, to)
 
 /** Sells one tagged piece of a product of its own. The cloud has the sale, and the agents know its items. */
 async function sell(source: Source, { fields = {}, ageMs = 0 }: Partial<Way> = {}): Promise<Sold> {

@@ -30,7 +30,11 @@ const saleOf = (epcs: string[]) => ({
   occurredAt: new Date().toISOString(),
   lines: [{ ean: shop.products[0].ean, quantity: epcs.length, priceUnit: 0, vat: 19 as const, epcs }],
 })
-const sold = (sale: ReturnType<typeof saleOf>): TillEvidence => ({ kind: 'sale', sale, items: [0, 0] })
+const sold = (sale: ReturnType<typeof saleOf>): TillEvidence => ({
+  kind: 'sale',
+  sale: { ...sale, codeHashes: [] },
+  items: [0, 0],
+})
 const tags = (count: number) => Array.from({ length: count }, newEpc)
 const register = async (count: number) => {
   const epcs = tags(count)
@@ -123,7 +127,7 @@ it('keep goods that came back with few statements, also if an agent reports what
   const epcs = await register(200)
   const sale = saleOf(epcs)
   await record(sale)
-  const wrong = { returnId: `r${++number}`, saleId: sale.saleId, lines: [{ lineId: 'nope', epcs }] }
+  const wrong = { returnId: `r${++number}`, saleId: sale.saleId, lines: [{ lineId: 'nope', epcs }], codeHash: null }
   const row = agent.row({ evidence: { kind: 'sale_return', return: wrong } })
   expect(await countStatements(() => agent.report([row]))).toBeLessThan(200)
   expect(await statuses(epcs)).toEqual(new Set(['returned']))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Evidence, TillEvidence } from '../../../../policy/journal.ts'
 import { RECEIPT_LIFE, signSaleReceipt } from '../../../../policy/receipts/receipt-token.ts'
-import { saleKeyOf } from '../../../../policy/till-sale.ts'
+import { keptReturn, keptSale, saleKeyOf, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -39,7 +39,16 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect((await by.report(evidence.map((each) => by.row({ evidence: each })))).body).toMatchObject({
       accepted: evidence.length,
     })
-  const sold = (sale: ReturnType<typeof saleOf>) => ({ kind: 'sale', sale, items: [0, 0] }) as TillEvidence
+  const sold = (sale: ReturnType<typeof saleOf>): TillEvidence => ({
+    kind: 'sale',
+    sale: keptSale(shop.storeId, sale as TillSale),
+    items: [0, 0],
+  })
+  const returned = (request: TillReturn, sale?: string): TillEvidence => ({
+    kind: 'sale_return',
+    return: keptReturn(shop.storeId, request),
+    ...(sale !== undefined && { sale }),
+  })
   const statusOf = async (epc: string) =>
     (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
   const exceptions = async (of: string): Promise<Json[]> =>
@@ -122,12 +131,12 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const sale = saleOf(epc)
     const key = saleKeyOf(shop.storeId, sale)
     const back = (returnId: string) => ({ returnId, receipt: 'HTTPS://SHOP.EXAMPLE/R/2KCE3IQBE4CE' })
-    await report(stranger, { kind: 'sale_return', return: back('foreign-receipt'), sale: key })
-    await report(till, { kind: 'sale_return', return: back('early-receipt'), sale: key }, sold(sale))
+    await report(stranger, returned(back('foreign-receipt'), key))
+    await report(till, returned(back('early-receipt'), key), sold(sale))
     expect(await statusOf(epc)).toBe('returned')
     const kept = await item()
     const other = saleOf(kept)
-    await report(stranger, { kind: 'sale_return', return: back('foreign-early'), sale: saleKeyOf(shop.storeId, other) })
+    await report(stranger, returned(back('foreign-early'), saleKeyOf(shop.storeId, other)))
     await report(till, sold(other))
     expect(await statusOf(kept)).toBe('paid')
   })
@@ -249,7 +258,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await report(till, sold(sale))
     // The same names mean a sale of the stranger's own store.
     await report(stranger, { kind: 'sale_void', saleId: sale.saleId, tillId: 'till-3' })
-    await report(stranger, { kind: 'sale_return', return: { returnId: 'foreign', epcs: [epc] } })
+    await report(stranger, returned({ returnId: 'foreign', epcs: [epc] }))
     await report(stranger, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
   })
@@ -257,16 +266,13 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
   it('comes back by the agent, also before it arrives', async () => {
     const unclear = (await exceptions('return_unclear')).length
     const [sent, early] = [await item(), await item()]
-    await report(till, sold(saleOf(sent)), { kind: 'sale_return', return: { returnId: 'r1', epcs: [sent] } })
+    await report(till, sold(saleOf(sent)), returned({ returnId: 'r1', epcs: [sent] }))
     expect(await statusOf(sent)).toBe('returned')
     const sale = saleOf(early)
     await report(till, { kind: 'sale_void', saleId: sale.saleId, tillId: 'till-3' }, sold(sale))
     expect(await statusOf(early)).toBe('cancelled')
     // What does not fit is an exception, because the till has its answer.
-    await report(till, {
-      kind: 'sale_return',
-      return: { returnId: 'r2', epcs: [sent], saleId: sale.saleId, tillId: 'till-3' },
-    })
+    await report(till, returned({ returnId: 'r2', epcs: [sent], saleId: sale.saleId, tillId: 'till-3' }))
     expect(await exceptions('return_unclear')).toHaveLength(unclear + 1)
   })
 
@@ -288,7 +294,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       till.row({ evidence: claim }),
       till.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
       till.row({
-        evidence: { kind: 'sale_return', return: { returnId: `b-${sale.saleId}`, epcs: sale.lines[0]?.epcs ?? [] } },
+        evidence: returned({ returnId: `b-${sale.saleId}`, epcs: sale.lines[0]?.epcs ?? [] }),
       }),
     ]
     expect((await till.report(rows)).body).toMatchObject({ accepted: 3 })
@@ -301,10 +307,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const epc = await item()
     await report(till, sold(saleOf(epc)))
     const lines = [{ lineId: 'nope', epcs: [epc] }]
-    await report(till, {
-      kind: 'sale_return',
-      return: { returnId: 'r3', saleId: `a${number}`, tillId: 'till-3', lines },
-    })
+    await report(till, returned({ returnId: 'r3', saleId: `a${number}`, tillId: 'till-3', lines }))
     expect(await statusOf(epc)).toBe('returned')
     expect((await exceptions('return_unclear')).some(({ detail }) => /nope|line/.test(detail))).toBe(true)
   })
@@ -314,7 +317,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const older = saleOf(await item())
     await report(till, sold(older), sold(saleOf(epc)))
     const named = { saleId: older.saleId, tillId: 'till-3', epcs: [epc] }
-    await report(till, { kind: 'sale_return', return: { returnId: 'other-number', ...named, resellable: true } })
+    await report(till, returned({ returnId: 'other-number', ...named, resellable: true }))
     expect(await statusOf(epc)).toBe('sellable')
     await report(till, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
@@ -364,10 +367,9 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const sale = saleOf(await item())
     await report(
       till,
-      ...Array.from({ length: 11 }, (_, n) => ({
-        kind: 'sale_return' as const,
-        return: { returnId: `w${n}-${sale.saleId}`, saleId: sale.saleId, tillId: 'till-3' },
-      })),
+      ...Array.from({ length: 11 }, (_, n) =>
+        returned({ returnId: `w${n}-${sale.saleId}`, saleId: sale.saleId, tillId: 'till-3' }),
+      ),
     )
     const unclear = (await exceptions('return_unclear')).filter(({ detail }) => /wait for this sale/.test(detail))
     expect(unclear).toHaveLength(1)
@@ -409,7 +411,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const rows = [
       till.row({ evidence: sold(saleOf(epc)), atMs }),
       till.row({
-        evidence: { kind: 'sale_return', return: { returnId: `b${number}`, epcs: [epc], resellable: true } },
+        evidence: returned({ returnId: `b${number}`, epcs: [epc], resellable: true }),
         atMs: atMs + 1,
       }),
       till.row({ evidence: sold(saleOf(epc)), atMs: atMs + 2 }),
@@ -424,7 +426,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await report(till, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
     expect(await exceptions('sale_of_other_product')).toHaveLength(1)
-    await report(till, { kind: 'sale_return', return: { returnId: `o${number}`, epcs: [epc] } })
+    await report(till, returned({ returnId: `o${number}`, epcs: [epc] }))
     expect(await statusOf(epc)).toBe('returned')
   })
 
@@ -432,7 +434,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const epc = await item()
     await report(till, sold(saleOf(epc)))
     const atMs = ago(600_000)
-    const old = till.row({ evidence: { kind: 'sale_return', return: { returnId: `x${number}`, epcs: [epc] } }, atMs })
+    const old = till.row({ evidence: returned({ returnId: `x${number}`, epcs: [epc] }), atMs })
     const { results } = await shop.ok('recordReturns', {
       storeId: shop.storeId,
       returns: [{ returnId: `y${number}`, epcs: [epc], resellable: true }],

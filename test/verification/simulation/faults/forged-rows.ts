@@ -240,7 +240,7 @@ class DrawnForgeries implements ForgedRows {
     this.watch.sales.add(saleId)
     const occurredAt = new Date(this.#facts().nowMs).toISOString()
     const lines = [{ name: 'Lüge', quantity: 1, priceUnit: 100, vat: 19 as const, epcs: [epc] }]
-    return this.#row({ kind: 'sale', sale: { saleId, occurredAt, lines }, items: [0, 0] })
+    return this.#row({ kind: 'sale', sale: { saleId, occurredAt, lines, codeHashes: [] }, items: [0, 0] })
   }
 
   #epcForSale(db: Connection): string | undefined {
