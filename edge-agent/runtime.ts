@@ -1,3 +1,4 @@
+import { DEFAULT_IN_STORE_CODES } from '../policy/gs1/in-store-code.ts'
 import type { AnnouncedRelease } from '../policy/documents/home-messages.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
@@ -130,7 +131,8 @@ export class Agent {
       ...this.#base,
       policy: () => this.trust.policy?.policy,
       revokedTills: () => (this.trust.policy?.revokedTills ?? []).map(({ tillId }) => tillId),
-      recalledGtins: () => this.trust.policy?.recalledGtins ?? [],
+      recalledGoods: () => [...(this.trust.policy?.recalledGtins ?? []), ...(this.trust.policy?.recalledLots ?? [])],
+      layouts: () => this.trust.policy?.inStoreCodes ?? DEFAULT_IN_STORE_CODES,
       saleOfReceipt: (scanned) => {
         const signed = verifyReceipt(this.trust, scanned, this.#base.storeId)
         const opened = signed.ok ? signed : openSellerReceipt(this.trust, scanned, this.#base.storeId)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { hasDecimals } from './decimals.ts'
 import { toGtin14 } from './gs1/gtin.ts'
+import { readProductCode } from './gs1/product-code.ts'
 import { isIdShaped } from './ids.ts'
 import { comparableIdentifier, normaliseIdentifiers, type ItemIdentifierInput } from './item-identifiers.ts'
 import { isPrintable, normalForm } from './printable.ts'
@@ -350,7 +351,7 @@ export function cancelledTags(
     for (const name of new Set(tagsOf(line).map(nameOf))) {
       const piece = pieces.get(name) ?? { sold: [], back: [] }
       pieces.set(name, piece)
-      ;(line.quantity < 0 ? piece.back : piece.sold).push(i)
+      ;(takesBack(line) ? piece.back : piece.sold).push(i)
     }
   const cancelled = new Set<string>()
   for (const [name, { sold, back }] of pieces) {
@@ -360,17 +361,40 @@ export function cancelledTags(
   return (line, tag) => cancelled.has(`${line} ${nameOf(tag)}`)
 }
 
+/** True for a line whose tags come back. Some tills void a piece by a negative price; discounts and empties have no tags. */
+export function takesBack(line: Pick<SaleLine, 'quantity' | 'priceUnit' | 'epcs' | 'tagUids' | 'tagIds'>): boolean {
+  return line.quantity < 0 || (line.priceUnit < 0 && tagCountOf(line) > 0)
+}
+
+/** True for a line whose goods leave with the shopper: not for what comes back, discounts and empties. */
+export function isSoldLine({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): boolean {
+  return quantity > 0 && priceUnit >= 0
+}
+
+/** GTIN-14 of a line, if it is the same on all its labels: not for goods that a scale labels. */
+function gtinOfLine({ ean, productId }: SaleLine): string | undefined {
+  const read = ean === undefined || productId !== undefined ? undefined : readProductCode(ean.trim())
+  const gtin = read?.ok ? read.code.gtin14 : undefined
+  return gtin === undefined || /^0(?:2|02|0{5}[02])/.test(gtin) ? undefined : gtin
+}
+
 /**
- * True if goods leave with the shopper: of one product, more is sold than comes back. A slip of returns, empties, coupons
- * or cancelled lines opens no barrier.
+ * True if goods leave with the shopper: of one product, more is sold than comes back. A line that takes back what it does
+ * not name by its GTIN may have cancelled any other, so then the sale must have a total. A slip of returns, empties,
+ * coupons or cancelled lines opens no barrier.
  */
 export function sellsGoods({ lines }: Pick<TillSale, 'lines'>): boolean {
   const left = new Map<string, number>()
-  for (const { ean, productId, name, quantity, priceUnit } of lines) {
-    const product = ean ?? productId ?? name ?? ''
-    if (priceUnit >= 0) left.set(product, (left.get(product) ?? 0) + quantity)
+  let isClear = true
+  for (const line of lines) {
+    const gtin = gtinOfLine(line)
+    const isSold = isSoldLine(line)
+    if (isSold || gtin !== undefined) {
+      const count = isSold ? line.quantity : -Math.abs(line.quantity)
+      left.set(gtin ?? '', (left.get(gtin ?? '') ?? 0) + count)
+    } else isClear = false
   }
-  return [...left.values()].some((quantity) => quantity > 0)
+  return [...left.values()].some((quantity) => quantity > 0) && (isClear || saleCentOf({ lines }) > 0)
 }
 
 /** Amount of a line, cents, rounded half up as tills do. */
@@ -384,12 +408,10 @@ export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 
  * tagged goods, whichever is higher. A till states its own prices.
  */
 export function saleValueOf({ lines }: Pick<TillSale, 'lines'>, priceOf: (tag: SaleTag) => number | undefined): number {
-  return lines
-    .filter(({ quantity }) => quantity > 0)
-    .reduce((sum, line) => {
-      const tagged = tagsOf(line).reduce((cents, tag) => cents + (priceOf(tag) ?? 0), 0)
-      return sum + Math.max(0, lineCentOf(line), tagged)
-    }, 0)
+  return lines.filter(isSoldLine).reduce((sum, line) => {
+    const tagged = tagsOf(line).reduce((cents, tag) => cents + (priceOf(tag) ?? 0), 0)
+    return sum + Math.max(0, lineCentOf(line), tagged)
+  }, 0)
 }
 
 /** Total of a sale by its lines, cents. */

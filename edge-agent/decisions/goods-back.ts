@@ -1,4 +1,4 @@
-import { lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
+import { isSoldLine, lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -14,7 +14,7 @@ export type LeftOfSale = Readonly<Record<string, number>>
 /** What a sale sells. */
 export function leftOfSale({ lines }: Pick<KeptSale, 'lines'>): LeftOfSale {
   return Object.fromEntries(
-    lines.flatMap((line, i) => (line.quantity > 0 ? [[lineIdOf(line, i), line.quantity] as const] : [])),
+    lines.flatMap((line, i) => (isSoldLine(line) ? [[lineIdOf(line, i), line.quantity] as const] : [])),
   )
 }
 

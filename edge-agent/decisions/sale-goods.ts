@@ -6,7 +6,7 @@ import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, SHOPPER_PRICED, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { riskClassCeiling, riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { cancelledTags, saleCentOf, tagsOf, type KeptSale } from '../../policy/till-sale.ts'
+import { cancelledTags, isSoldLine, saleCentOf, tagsOf, type KeptSale } from '../../policy/till-sale.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../policy/vocabulary.ts'
 import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
@@ -15,7 +15,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { TillReports } from '../ledger/till-reports.ts'
 import type { Trust } from '../trust/trust.ts'
 import { hasComeBack } from './goods-back.ts'
-import { productOfLine } from './till-doubts.ts'
+import { productsOfLine } from './till-doubts.ts'
 import type { KnownSale } from './sale-codes.ts'
 
 /**
@@ -65,7 +65,7 @@ const STOPPED: ReadonlySet<ItemStatus> = new Set(
 const HELD: ReadonlySet<ItemStatus> = new Set(['exception_hold'])
 /** Statuses that a till gives goods that came back. */
 const BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
-/** Most tags of tills that one decision compares with a receipt. */
+/** Most tags that came back since the receipt, which one decision compares with it. */
 const BACK_LIMIT = 10_000
 /** Stands for a product that the agent cannot name. */
 const UNKNOWN_ENTRY = 'ffffffff'
@@ -85,27 +85,37 @@ export interface SaleGoodsParts extends ReportParts {
 
 type Items = Pick<Replica, 'find' | 'findByKey' | 'keysOf' | 'namesIn'>
 
-/** What the receipt and the codes of a sale, stored at `nowMs`, stand for. */
-export function soldGoods(sale: KeptSale, saleKey: string, nowMs: number): KnownSale & { goods: string } {
+/** What the receipt and the codes of a sale, stored at `nowMs`, stand for. `layouts`: of the codes of the store's scales. */
+export function soldGoods(
+  sale: KeptSale,
+  saleKey: string,
+  nowMs: number,
+  layouts: readonly string[],
+): KnownSale & { goods: string } {
   return {
     sale: saleKey,
     exp: Math.floor(nowMs / 1_000) + RECEIPT_LIFE,
     riskClass: riskClassOf(Math.max(0, saleCentOf(sale))),
-    goods: encodeGoods(saleKey, sale),
+    goods: encodeGoods(saleKey, sale, layouts),
   }
 }
 
 /** The till, products and tags of a sale as entries of a receipt (ADR receipts), in hex, for agents that know its code. */
-function encodeGoods(saleKey: string, { lines, tillId }: Pick<KeptSale, 'lines' | 'tillId'>): string {
+function encodeGoods(
+  saleKey: string,
+  { lines, tillId }: Pick<KeptSale, 'lines' | 'tillId'>,
+  layouts: readonly string[],
+): string {
   const cti = Buffer.from(saleKey, 'hex')
   const isCancelled = cancelledTags({ lines })
   const entries = lines.flatMap((line, i) => {
-    if (line.quantity <= 0) return []
-    const product = productOfLine(line)
+    if (!isSoldLine(line)) return []
+    const { gtins, lot, isUnknown } = productsOfLine(line, layouts)
     const tags = tagsOf(line).filter((tag) => tag.isValid && !isCancelled(i, tag))
     const names = tags.map(({ kind, id }) => receiptEntry(cti, kind, id))
-    if (product === undefined) return names
-    return [product === 'unknown' ? Buffer.from(UNKNOWN_ENTRY, 'hex') : receiptEntry(cti, 'gtin', product), ...names]
+    const products = gtins.map((gtin) => receiptEntry(cti, 'gtin', gtin))
+    if (lot !== undefined) products.push(receiptEntry(cti, 'lot', lot))
+    return [...(isUnknown ? [Buffer.from(UNKNOWN_ENTRY, 'hex')] : []), ...products, ...names]
   })
   if (tillId !== undefined) entries.push(receiptEntry(cti, 'till', tillId))
   return [...new Set(entries.map(hexOf))].join('')
@@ -239,9 +249,14 @@ class GoodsReader {
    */
   addRecalls(): void {
     const { trust, ledger } = this.#parts
-    if (this.#isUnknown && (trust.policy?.recalledGtins ?? []).length > 0) this.#isUnclear = true
-    const gtins = this.#entries.length > 0 ? (trust.policy?.recalledGtins ?? []) : []
-    const recalled = new Set(gtins.map((gtin) => this.#entryOf('gtin', gtin)))
+    const { recalledGtins = [], recalledLots = [] } = trust.policy ?? {}
+    if (this.#isUnknown && recalledGtins.length + recalledLots.length > 0) this.#isUnclear = true
+    const gtins = this.#entries.length > 0 ? recalledGtins : []
+    const lots = this.#entries.length > 0 ? recalledLots : []
+    const recalled = new Set([
+      ...gtins.map((gtin) => this.#entryOf('gtin', gtin)),
+      ...lots.map((lot) => this.#entryOf('lot', lot)),
+    ])
     for (const [n, entry] of this.#entries.entries()) if (recalled.has(entry)) this.#add(n, { isRecalled: true })
     // The list also names `PASS`. The goods of a code have other numbers than the units of its receipt.
     const listed = ledger.claims.recalledOf(this.#key)
@@ -252,7 +267,7 @@ class GoodsReader {
   /** Units that came back: the cloud denies their rights, but this agent may not have heard of it. */
   addReturns(): void {
     const { till } = this.#parts.ledger
-    const names = this.#entries.length === 0 ? [] : till.in(BACK, BACK_LIMIT)
+    const names = this.#entries.length === 0 ? [] : till.in(BACK, this.#signedMs, BACK_LIMIT)
     if (names.length >= BACK_LIMIT) this.#isUnclear = true
     const numberOf = this.#numbers()
     for (const name of names) {
@@ -310,7 +325,12 @@ class GoodsReader {
   }
 
   #isBack(key: string): boolean {
-    return isBackSince(this.#parts.ledger.till, [key], (this.#exp - RECEIPT_LIFE) * 1_000)
+    return isBackSince(this.#parts.ledger.till, [key], this.#signedMs)
+  }
+
+  /** When the receipt was signed, or the sale of the code was stored. */
+  get #signedMs(): number {
+    return (this.#exp - RECEIPT_LIFE) * 1_000
   }
 
   #add(n: number, known: KnownUnit): void {
@@ -323,7 +343,7 @@ class GoodsReader {
     return (kind, name) => numbers.get(this.#entryOf(kind, name))
   }
 
-  #entryOf(kind: IdentifierKind | 'till', id: string): string {
+  #entryOf(kind: IdentifierKind | 'till' | 'lot', id: string): string {
     return hexOf(receiptEntry(this.#cti, kind, id))
   }
 }

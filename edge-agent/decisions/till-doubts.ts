@@ -1,7 +1,9 @@
+import { lotKey } from '../../policy/documents/store-documents.ts'
 import { isSold } from '../../policy/item-status.ts'
-import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
+import { readLabel } from '../../policy/gs1/in-store-code.ts'
 import { readProductCode } from '../../policy/gs1/product-code.ts'
-import { lineIdOf, type SaleTag, type KeptSale } from '../../policy/till-sale.ts'
+import { isSoldLine, lineIdOf, type SaleTag, type KeptSale } from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
 /** What is doubtful about a sale; the codes of the cloud (cloud/sales/tills/doubts.ts). */
@@ -27,21 +29,37 @@ export function mayComeBack(item: { status: ItemStatus } | undefined): boolean {
 }
 
 /**
- * GTIN-14 of the product of a line, in whichever way the till writes it. `unknown`: only the cloud knows it. Undefined:
- * the line has no product.
+ * GTIN-14 of the products that a line may stand for, in whichever way the till writes it. A scale's label stands for its
+ * product, if the store has no product with that code. `lot`: `lotKey`, if the code has it. `isUnknown`: only the cloud
+ * knows the product.
  */
-export function productOfLine({ ean, productId }: KeptSale['lines'][number]): string | 'unknown' | undefined {
-  if (ean === undefined) return productId === undefined ? undefined : 'unknown'
-  const read = readProductCode(ean.trim())
-  return read.ok ? read.code.gtin14 : (toGtin14(ean.trim()) ?? 'unknown')
+export function productsOfLine(
+  { ean, productId }: Pick<KeptSale['lines'][number], 'ean' | 'productId'>,
+  layouts: readonly string[],
+): { gtins: string[]; lot: string | undefined; isUnknown: boolean } {
+  const read = ean === undefined ? undefined : readProductCode(ean.trim())
+  const gtin = read?.ok ? read.code.gtin14 : toGtin14(ean?.trim() ?? '')
+  const label = gtin === undefined ? undefined : readLabel(eanOfGtin14(gtin) ?? '', layouts)
+  const gtins = [gtin, read?.ok ? read.code.otherGtin14 : undefined, toGtin14(label?.ean ?? '')]
+  const isUnknown = productId !== undefined || (ean !== undefined && gtin === undefined)
+  const lot = read?.ok && read.code.lot !== undefined ? lotKey(read.code.gtin14, read.code.lot) : undefined
+  return { gtins: [...new Set(gtins.flatMap((each) => each ?? []))], lot, isUnknown }
 }
 
-/** Lines whose product is recalled as a whole. */
-export function recalledLines({ lines }: Pick<KeptSale, 'lines'>, recalledGtins: readonly string[]): Warning[] {
-  if (recalledGtins.length === 0) return []
-  const recalled = new Set(recalledGtins)
+/** Lines of which the product or lot is recalled. `recalledGoods`: both, as the policy names them. */
+export function recalledLines(
+  { lines }: Pick<KeptSale, 'lines'>,
+  recalledGoods: readonly string[],
+  layouts: readonly string[],
+): Warning[] {
+  if (recalledGoods.length === 0) return []
+  const recalled = new Set(recalledGoods)
+  const isStopped = (line: KeptSale['lines'][number]) => {
+    const { gtins, lot } = productsOfLine(line, layouts)
+    return [...gtins, lot ?? ''].some((name) => recalled.has(name))
+  }
   return lines.flatMap((line, i) =>
-    line.quantity > 0 && recalled.has(productOfLine(line) ?? '')
+    isSoldLine(line) && isStopped(line)
       ? [
           {
             code: 'sale_of_held_item',

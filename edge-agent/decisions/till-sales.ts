@@ -18,6 +18,7 @@ import {
   saleTagKey,
   sellsGoods,
   saleValueOf,
+  takesBack,
   tagsOf,
   WAITING_RETURNS_LIMIT,
   type KeptReturn,
@@ -67,8 +68,10 @@ interface TillSalesParts {
   policy(): ProtectionPolicy | undefined
   /** Tills that the cloud has revoked. */
   revokedTills(): readonly string[]
-  /** Products of which all goods are recalled, GTIN-14. */
-  recalledGtins(): readonly string[]
+  /** Layouts of the codes of the store's scales. */
+  layouts(): readonly string[]
+  /** Products of which all goods are recalled, GTIN-14, and recalled lots (`lotKey`). */
+  recalledGoods(): readonly string[]
   /** `saleKeyOf` the sale of a scanned receipt; undefined if it is none of this store. */
   saleOfReceipt(scanned: string): string | undefined
   /** Signs the receipt of a sale; undefined without trusted time or a current policy. */
@@ -105,7 +108,9 @@ export class TillSales {
     // A late copy of an open sale may have other goods.
     const isPaid =
       saved?.state === 'paid' && saved.content === saleContent(sale) && givesRights(saved) && sellsGoods(sale)
-    const receiptToken = isPaid ? this.#parts.signReceipt(soldGoods(sale, saved.saleKey, saved.storedMs)) : undefined
+    const receiptToken = isPaid
+      ? this.#parts.signReceipt(this.#goodsOf(sale, saved.saleKey, saved.storedMs))
+      : undefined
     return { ...answer, ...(receiptToken !== undefined && { receiptToken }) }
   }
 
@@ -154,13 +159,9 @@ export class TillSales {
     const saleKey = saleKeyOf(this.#parts.storeId, sale)
     const content = saleContent(sale)
     const { state = 'paid', version = 1 } = sale
-    const before = till.sale(saleKey)
-    if (state === 'void' && !mayReturn && (before?.state !== 'open' || this.#known(`S${saleKey}`)))
-      throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
-    // The sale may be paid at another agent.
-    const isOpen = before?.state === 'open'
-    if (state === 'void' && (!before || (isOpen && this.#known(`S${saleKey}`)))) this.#void(sale, undefined, nowMs)
     const known = till.sale(saleKey)
+    if (state === 'void' && !mayReturn && (known?.state !== 'open' || this.#known(`S${saleKey}`)))
+      throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
     const isSame = known?.content === content
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
@@ -173,6 +174,12 @@ export class TillSales {
       if (state === 'void' && known.state === 'paid') this.#void(sale, undefined, nowMs)
       return this.#answerOf(known)
     }
+    if (state === 'void' && mayReturn) {
+      const { items: voided, synced } = this.#void(sale, undefined, nowMs)
+      return { saleId: sale.saleId, items: itemsOfLines(sale, voided), warnings: [], synced }
+    }
+    // A late copy of an open sale that was voided changes nothing.
+    if (state === 'open' && known?.state === 'void') return this.#answerOf(known)
     const tillId = sale.tillId ?? ''
     if (state === 'open' && !known && till.openSince(tillId, nowMs - OPEN_SALE_MS) >= OPEN_SALES_LIMIT)
       throw new TillRefusal(
@@ -208,7 +215,8 @@ export class TillSales {
       tillId,
       state: isVoid ? 'void' : state,
       version: Math.max(version, known?.version ?? 1),
-      content,
+      // A sale that was voided while it was open was never paid: the paid one is no copy of it.
+      content: state === 'void' ? '' : content,
       tags: JSON.stringify(pieces),
       answer: JSON.stringify(answer),
       remaining: JSON.stringify(leftOfSale(sale)),
@@ -225,6 +233,10 @@ export class TillSales {
     return { ...answer, synced: false }
   }
 
+  #goodsOf(sale: KeptSale, saleKey: string, nowMs: number) {
+    return soldGoods(sale, saleKey, nowMs, this.#parts.layouts())
+  }
+
   /** What was reported here, or announced by an agent that the policy still names. */
   #known(name: string) {
     const tag = this.#parts.ledger.till.tag(name)
@@ -238,7 +250,7 @@ export class TillSales {
   /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
   #saveCodes(sale: KeptSale, saleKey: string, nowMs: number): void {
     const { ledger } = this.#parts
-    const sold = soldGoods(sale, saleKey, nowMs)
+    const sold = this.#goodsOf(sale, saleKey, nowMs)
     const codes = new Set(sale.codeHashes)
     if (sold.goods.length > MAX_ENTRIES * ENTRY_CHARACTERS) codes.add(goodsCode(saleKey))
     for (const code of codes) ledger.till.saveCode({ code, ...sold })
@@ -265,7 +277,7 @@ export class TillSales {
       warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
     if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
       warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
-    warnings.push(...recalledLines(sale, this.#parts.recalledGtins()))
+    warnings.push(...recalledLines(sale, this.#parts.recalledGoods(), this.#parts.layouts()))
     if (stop) warnings.push(stop)
     const pieces: SoldPiece[] = []
     const pieceOf = new Map<string, SoldPiece>()
@@ -280,7 +292,7 @@ export class TillSales {
       for (const tag of tagsOf(line)) {
         const lineId = lineIdOf(line, i)
         const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
-        const isReturned = line.quantity < 0
+        const isReturned = takesBack(line)
         const isCancelled = isCancelledIn(i, tag)
         const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
         // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
@@ -388,6 +400,12 @@ export class TillSales {
     if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
     const tags = this.#returnedTags(request)
     const saleKey = this.#keyOfSale(request)
+    if (request.receipt !== undefined && saleKey === undefined)
+      throw new TillRefusal(
+        'invalid',
+        'is none that this agent can verify: name the sale by saleId, or its goods by tags',
+        'receipt',
+      )
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
     if (waits && ledger.till.waitingReturns(saleKey).length >= WAITING_RETURNS_LIMIT)
@@ -485,6 +503,17 @@ function sizeOf(lists: readonly NamedTags[]): number {
 }
 
 const isPaidState = (state: KeptSale['state']) => state === 'paid' || state === undefined
+
+/** The tags that a void ended, by the lines that name them. */
+function itemsOfLines({ lines }: KeptSale, voided: VoidAnswer['items']): SaleAnswer['items'] {
+  const statusOf = new Map(voided.map(({ tag, itemStatus }) => [tag, itemStatus]))
+  return lines.flatMap((line, i) =>
+    tagsOf(line).flatMap(({ id }) => {
+      const itemStatus = statusOf.get(id)
+      return itemStatus === undefined ? [] : { lineId: lineIdOf(line, i), tag: id, itemStatus }
+    }),
+  )
+}
 
 /** The row of a return. The cloud may not have the sale yet that its receipt or code names. */
 function returnRow(request: KeptReturn, saleKey: string | undefined): JournalBody['evidence'] {

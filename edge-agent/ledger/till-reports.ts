@@ -67,7 +67,20 @@ const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 
 /** Most names of the tags of a sale: 2,000 tags, by three kinds. A lying agent may announce more. */
 export const SALE_NAMES_LIMIT = 6_000
 
-const nextRank = (rank = 0) => Math.min(RANK_LIMIT, rank + 1)
+const DAY_MS = 86_400_000
+/** More reports of one tag than a day has. */
+const RANKS_PER_DAY = 10_000
+/** Days before 2026. */
+const FIRST_DAY = 20_454
+
+/**
+ * Rank of the next report of a tag. It rises with each report, and with the days, because an agent forgets tags, and
+ * its ledger may be an older copy.
+ */
+function nextRank(rank: number | undefined, nowMs: number): number {
+  const ofDay = (Math.floor(nowMs / DAY_MS) - FIRST_DAY) * RANKS_PER_DAY
+  return Math.min(RANK_LIMIT, Math.max((rank ?? 0) + 1, ofDay))
+}
 
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
@@ -156,7 +169,9 @@ export class TillReports {
     this.#tagsIn = new Map(
       CAME_BACK.map((status) => [
         status,
-        db.prepare<[number], { name: string }>(`SELECT name FROM till_tag WHERE status = '${status}' LIMIT ?`),
+        db.prepare<[number, number], { name: string }>(
+          `SELECT name FROM till_tag WHERE status = '${status}' AND stored_ms > ? LIMIT ?`,
+        ),
       ]),
     )
     this.#ofSale = db.prepare<[string], StoredTag>(
@@ -218,17 +233,17 @@ export class TillReports {
     return this.#tag.get(key)
   }
 
-  /** Names of tags that a till gave one of these statuses, at most `limit`. `paid` is not among them. */
-  in(statuses: ReadonlySet<ItemStatus>, limit: number): string[] {
+  /** Names of tags that a till gave one of these statuses after `sinceMs`, at most `limit`. `paid` is not among them. */
+  in(statuses: ReadonlySet<ItemStatus>, sinceMs: number, limit: number): string[] {
     const names: string[] = []
     for (const [status, query] of this.#tagsIn)
-      if (statuses.has(status)) for (const { name } of query.all(limit - names.length)) names.push(name)
+      if (statuses.has(status)) for (const { name } of query.all(sinceMs, limit - names.length)) names.push(name)
     return names
   }
 
   /** Stores what a till reported here of a tag. `sale`: the one that made it paid. */
   saveTag(name: string, status: ItemStatus, storedMs: number, seq: number, sale: string | null = null): void {
-    const rank = nextRank(this.tag(name)?.rank)
+    const rank = nextRank(this.tag(name)?.rank, storedMs)
     const change = this.#next()
     this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change, sale })
   }
@@ -258,7 +273,18 @@ export class TillReports {
     const paid = this.#paidRows(saleKey)
     for (const { name, rank } of paid) {
       const change = sender === '' ? this.#next() : 0
-      const ended = { name, status, rank: nextRank(rank), sender, storedMs, seq, epoch, ver, change, sale: saleKey }
+      const ended = {
+        name,
+        status,
+        rank: nextRank(rank, storedMs),
+        sender,
+        storedMs,
+        seq,
+        epoch,
+        ver,
+        change,
+        sale: saleKey,
+      }
       this.#saveTag.run(ended)
     }
     // Where the items contain the end of the sale, they contain that of its tags.

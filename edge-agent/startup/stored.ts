@@ -73,7 +73,7 @@ function trustedReports(ledger: Ledger, trustOf: () => Trust, nowMs: () => numbe
       const isOld = tag.ver === null && nowMs() - tag.storedMs > RECEIVED_LIFE_MS
       return isNamed && !isOld ? tag : undefined
     },
-    in: (statuses, limit) => till.in(statuses, limit),
+    in: (statuses, limit) => till.in(statuses, 0, limit),
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { InStoreCodes } from '../gs1/in-store-code.ts'
 import { DeviceFacts } from '../devices.ts'
 import { VersionNumber } from '../version.ts'
 import { ProtectionPolicy } from '../store-policy.ts'
@@ -63,6 +64,10 @@ export type OperatorRecord = z.infer<typeof OperatorRecord>
 
 /** Maximum active recalls of an account, so also of the products that the policy of a store names as recalled. */
 export const RECALLS_LIMIT = 500
+/** Name of a lot of a product. */
+export function lotKey(gtin14: string, lot: string): string {
+  return `${gtin14} ${lot}`
+}
 /** Maximum revoked tills of a store. */
 export const REVOKED_TILLS_LIMIT = 1_000
 
@@ -110,6 +115,10 @@ export const PolicyClaims = z.strictObject({
    * has no item with a flag, so the agent compares its receipt with these. Absent: none.
    */
   recalledGtins: z.array(z.string().length(14)).max(RECALLS_LIMIT).optional(),
+  /** Recalled lots in this store (`lotKey`). Absent: none. */
+  recalledLots: z.array(z.string().max(40)).max(RECALLS_LIMIT).optional(),
+  /** Layouts of the codes of the store's scales (policy/gs1/in-store-code.ts). Absent: the usual ones. */
+  inStoreCodes: InStoreCodes.optional(),
   /** Tills whose sales since a time, s since 1970, release nothing (`revokeTill`). Absent: none. */
   revokedTills: z
     .array(z.strictObject({ tillId: z.string().max(64), since: z.int().min(0) }))

@@ -96,11 +96,11 @@ export function receiptIdentity(secret: Uint8Array, purchaseId: string): Uint8Ar
 }
 
 /**
- * Entry of a unit, or of the till that sold: the first 4 bytes of SHA-256 over cti, kind and comparable id, with a zero
+ * Entry of a unit, of the till that sold, or of a lot (`lotKey`): the first 4 bytes of SHA-256 over cti, kind and comparable id, with a zero
  * byte between them.
  */
-export function receiptEntry(cti: Uint8Array, kind: IdentifierKind | 'till', id: string): Uint8Array {
-  const name = `\0${kind}\0${kind === 'till' ? id : comparableIdentifier(kind, id)}`
+export function receiptEntry(cti: Uint8Array, kind: IdentifierKind | 'till' | 'lot', id: string): Uint8Array {
+  const name = `\0${kind}\0${kind === 'till' || kind === 'lot' ? id : comparableIdentifier(kind, id)}`
   return createHash('sha256').update(cti).update(name).digest().subarray(0, ENTRY_BYTES)
 }
 

@@ -71,7 +71,8 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     agentId: 'agt',
     policy: () => policy,
     revokedTills: () => [],
-    recalledGtins: () => [],
+    layouts: () => [],
+    recalledGoods: () => [],
     saleOfReceipt: () => undefined,
     signReceipt: ({ sale, exp, riskClass }) =>
       signSaleReceipt({ exp, riskClass, storeId: STORE, cti: Buffer.from(sale, 'hex'), policyVersion: 1 }, [], signer),

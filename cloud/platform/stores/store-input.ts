@@ -6,7 +6,7 @@ import {
   SECURITY_TAG_MODES,
   WORKFLOW_TYPES,
 } from '../../../policy/vocabulary.ts'
-import { InStoreCodes } from './in-store-code.ts'
+import { InStoreCodes } from '../../../policy/gs1/in-store-code.ts'
 import { lines, text } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/caller.ts'
 import type { Row } from '../persistence/schema.ts'

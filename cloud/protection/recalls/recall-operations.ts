@@ -210,7 +210,7 @@ async function publish(call: Call, recall: Row<'product_recall'>): Promise<void>
  */
 async function publishUnits(call: Call, recall: Row<'product_recall'>): Promise<void> {
   await publishReceipts(call, recall)
-  if (!stopsWholeProduct(recall)) return
+  if (!stopsWholeProduct(recall) && recall.lot === null) return
   for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, storesOfRecall(recall)))
     call.afterCommit(() => call.services.agents.storeChanged(storeId))
 }

@@ -1,3 +1,4 @@
+import { layoutsOf } from '../../shop/catalogue/scanned-product.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import {
@@ -5,6 +6,7 @@ import {
   LEDGER_DAYS,
   REVOKED_TILLS_LIMIT,
   type OperatorRecord,
+  lotKey,
   type PolicyClaims,
 } from '../../../policy/documents/store-documents.ts'
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
@@ -101,8 +103,9 @@ export async function policyClaims(
       ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
     ...(operators[0] && { storeKey: operators[0].key_id }),
-    ...(await recalledGtinsOf(db, store)),
+    ...(await recalledGoodsOf(db, store)),
     ...(await revokedTillsOf(db, store.store_id)),
+    ...(store.in_store_codes !== null && { inStoreCodes: layoutsOf(store) }),
   }
 }
 
@@ -125,11 +128,17 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
   }))
 }
 
-async function recalledGtinsOf(db: Db, store: Row<'store'>): Promise<Pick<PolicyClaims, 'recalledGtins'>> {
-  const gtins = (await activeRecalls(db, store.tenant)).flatMap((recall) =>
-    stopsWholeProduct(recall) && isInStore(recall, store.store_id) ? (toGtin14(recall.ean) ?? []) : [],
-  )
-  return gtins.length > 0 ? { recalledGtins: [...new Set(gtins)].sort() } : {}
+async function recalledGoodsOf(
+  db: Db,
+  store: Row<'store'>,
+): Promise<Pick<PolicyClaims, 'recalledGtins' | 'recalledLots'>> {
+  const here = (await activeRecalls(db, store.tenant)).filter((recall) => isInStore(recall, store.store_id))
+  const gtins = here.flatMap((recall) => (stopsWholeProduct(recall) ? (toGtin14(recall.ean) ?? []) : []))
+  const lots = here.flatMap(({ ean, lot }) => (lot === null ? [] : lotKey(toGtin14(ean) ?? ean, lot)))
+  return {
+    ...(gtins.length > 0 && { recalledGtins: [...new Set(gtins)].sort() }),
+    ...(lots.length > 0 && { recalledLots: [...new Set(lots)].sort() }),
+  }
 }
 
 async function revokedTillsOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'revokedTills'>> {

@@ -1,4 +1,4 @@
-import { labelCent, readLabel, type Label } from '../../platform/stores/in-store-code.ts'
+import { labelCent, readLabel, type Label } from '../../../policy/gs1/in-store-code.ts'
 import { layoutsOf } from '../../shop/catalogue/scanned-product.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
 import { invalid } from '../../platform/foundation/failure.ts'

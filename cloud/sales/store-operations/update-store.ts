@@ -27,6 +27,7 @@ type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
 /** Columns that the signed policy document contains or depends on. */
 const PUBLISHED_TO_AGENTS = [
   'trading_name',
+  'in_store_codes',
   'security_tag_mode',
   'protection_technology',
   'device_type',

@@ -150,12 +150,21 @@ export async function saveReturns(db: Db, rows: readonly Row<'till_return'>[]): 
   for (const chunk of insertChunks(rows)) await upsertReturns(db, chunk)
 }
 
-const waitingFor = preparedForMany((db, saleKeys) =>
-  db.selectFrom('till_return').selectAll().where('sale_key', 'in', saleKeys).where('result', 'is', null),
+const waitingFor = preparedForMany((db, saleKeys, p: { storeId: string }) =>
+  db
+    .selectFrom('till_return')
+    .selectAll()
+    .where('sale_key', 'in', saleKeys)
+    .where('store_id', '=', p.storeId)
+    .where('result', 'is', null),
 )
 
-/** Returns that wait for these sales, the oldest first. */
-export async function waitingReturns(db: Db, saleKeys: readonly string[]): Promise<Row<'till_return'>[]> {
-  const rows = await waitingFor(db, saleKeys)
+/** Returns of a store that wait for these sales, the oldest first. */
+export async function waitingReturns(
+  db: Db,
+  storeId: string,
+  saleKeys: readonly string[],
+): Promise<Row<'till_return'>[]> {
+  const rows = await waitingFor(db, saleKeys, { storeId })
   return rows.sort((a, b) => a.stored_ms - b.stored_ms || (a.return_key < b.return_key ? -1 : 1))
 }

@@ -198,19 +198,21 @@ async function bookSale(
   // An agent may have released goods of a sale that only arrives late.
   if (storedMs - occurredMs > SALE_AGE_MS) await storeGone(db, rightsOfRows(rows), `sale_too_old/${purchaseId}`)
   const isSale = sellsGoods(sale)
-  if (stop || !isSale)
-    await returnUnits(call, completed, [passUnitOf(completed)], `${stop?.code ?? 'nothing_sold'}/${purchaseId}`)
+  // Goods that must stay may leave with none of the sale's receipts: staff look.
+  const isHeld = rows.doubts.some(({ code }) => code === 'sale_of_held_item')
+  const whyShut = stop?.code ?? (isSale ? isHeld && 'sale_of_held_item' : 'nothing_sold')
+  if (whyShut) await returnUnits(call, completed, [passUnitOf(completed)], `${whyShut}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   const isAllowed = incoming.recorded.withoutReturns !== true
   const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
-  const own = await leaveOthersGoods(call, store, inStore, about)
-  const back = own.filter((item) => isSold(item.item_status))
+  await noteOthersGoods(call, store, inStore, about)
+  const back = inStore.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   // Their sale may be on its way.
   const unsold = await itemsThatMayWait(
     db,
-    own.filter((item) => item.item_status === 'sellable'),
+    inStore.filter((item) => item.item_status === 'sellable'),
   )
   const request = { returnId: `with ${incoming.key}`, reason: `returned with ${about}`, codeHash: null }
   await waitForSales(call, unsold, request, storedMs)
@@ -236,7 +238,7 @@ async function bookSale(
   const isVoid = incoming.known?.state === 'void'
   await saveSale(db, row)
   if (isVoid) await voidRecorded(call, store, row, undefined)
-  await applyWaitingReturns(call, store, incoming.key)
+  await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
   const soldIds = rows.units.flatMap(({ item_id: itemId }) => itemId ?? [])
   await applyReturnsOfItems(call, store, purchaseId, soldIds, storedMs)
   return result
@@ -346,13 +348,13 @@ async function itemsOf(
   )
 }
 
-/** Leaves goods whose money untag took: a till may have paid it back, so staff look. Returns the other items. */
-async function leaveOthersGoods(
+/** Goods whose money untag took came back: a till may have paid it back, so staff look. */
+async function noteOthersGoods(
   { db, nowMs, services: { platform } }: Call,
   { store_id: storeId, tenant }: Row<'store'>,
   items: readonly Row<'protected_item'>[],
   about: string,
-): Promise<Row<'protected_item'>[]> {
+): Promise<void> {
   const ids = items.flatMap(({ purchase_id: id, item_status: status }) => (id !== null && isSold(status) ? [id] : []))
   const others = new Set(
     ids.length === 0
@@ -377,5 +379,4 @@ async function leaveOthersGoods(
         detail: `goods of this purchase came back with ${about}, but untag took their money: refund them with refundPayment, or ask the till`,
       },
     )
-  return items.filter(({ purchase_id: id }) => id === null || !others.has(id))
 }

@@ -69,7 +69,7 @@ export async function recordReturn(
       isNew: false,
       result: known.result === null ? waitingOf(request) : (JSON.parse(known.result) as ReturnResult),
     }
-  const saleKey = recorded.saleKey ?? (await saleKeyOfReturn(call, store, request))
+  const saleKey = recorded.saleKey ?? (await saleKeyOfReturn(call, store, request, recorded))
   const row: Row<'till_return'> = {
     return_key,
     tenant: store.tenant,
@@ -84,7 +84,7 @@ export async function recordReturn(
   const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
   if (sale && sale.store_id !== store.store_id) throw notFound('sale of this store')
   if (saleKey !== undefined && !sale?.purchase_id) {
-    assertMayWait(await waitingReturns(db, [saleKey]))
+    assertMayWait(await waitingReturns(db, store.store_id, [saleKey]))
     await saveReturns(db, [{ ...row, due_ms: nowMs + WAIT_FOR_SALE_MS }])
     return { isNew: true, result: waitingOf(request) }
   }
@@ -107,12 +107,18 @@ function assertMayWait({ length }: readonly Row<'till_return'>[]): void {
 
 const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
-/** Applies the returns that waited for a sale. What contradicts the sale becomes an exception. */
-export async function applyWaitingReturns(call: Call, store: Row<'store'>, saleKey: string): Promise<void> {
+/** Applies the returns that waited for a sale, or for one with these codes. What contradicts the sale becomes an exception. */
+export async function applyWaitingReturns(
+  call: Call,
+  store: Row<'store'>,
+  saleKey: string,
+  codeHashes: readonly string[],
+): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
-  const own = (await waitingReturns(call.db, [saleKey])).filter((row) => row.store_id === store.store_id)
-  for (const row of own) await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as KeptReturn, [row])
+  const keys = [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)]
+  for (const row of await waitingReturns(call.db, store.store_id, keys))
+    await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as KeptReturn, [row])
 }
 
 /** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
@@ -148,15 +154,27 @@ async function applyWaiting(
   }
 }
 
+/** Before the hash of a code whose sale is not here yet. */
+const CODE_KEY = 'code '
+
 /** Identity of the sale of a return; undefined if the return names a purchase or only tags. */
-async function saleKeyOfReturn(call: Call, store: Row<'store'>, request: KeptReturn): Promise<string | undefined> {
+async function saleKeyOfReturn(
+  call: Call,
+  store: Row<'store'>,
+  request: KeptReturn,
+  { agentId }: ReturnRecorded,
+): Promise<string | undefined> {
   const { saleId, purchaseId, receipt, codeHash, lines: pieces } = request
   const names = { saleId, purchaseId, receipt, code: codeHash ?? undefined }
   const sent = Object.keys(names).filter((name) => names[name as keyof typeof names] !== undefined)
   if (sent.length > 1) throw invalid(sent[1] ?? '', `excludes ${sent[0] ?? ''}: name the sale once`)
   if (pieces && tagsOf(request).length > 0) throw invalid('lines', 'excludes tags outside of the lines')
   if (saleId !== undefined) return saleKeyOf(store.store_id, { saleId, tillId: request.tillId, series: request.series })
-  if (codeHash !== null) return saleKeyOfCode(call, store, codeHash)
+  if (codeHash !== null) {
+    // An agent has answered the till: the sale may be on its way from another one.
+    const isUnknown = agentId !== undefined && (await salesWithCode(call.db, store.store_id, codeHash, 0)).length === 0
+    return isUnknown ? CODE_KEY + codeHash : saleKeyOfCode(call, store, codeHash)
+  }
   if (receipt !== undefined) {
     const purchase = await purchaseOfReceiptText(call, receipt)
     if (purchase?.store_id !== store.store_id)
@@ -262,7 +280,9 @@ export async function itemsThatMayWait(
   db: Db,
   items: readonly Row<'protected_item'>[],
 ): Promise<Row<'protected_item'>[]> {
-  const waiting = groupBy(await waitingReturns(db, items.map(keyOfItem)), (row) => row.sale_key)
+  const [first] = items
+  if (!first) return []
+  const waiting = groupBy(await waitingReturns(db, first.store_id, items.map(keyOfItem)), (row) => row.sale_key)
   return items.filter((item) => (waiting.get(keyOfItem(item))?.length ?? 0) < WAITING_RETURNS_LIMIT)
 }
 
@@ -275,11 +295,14 @@ export async function waitForSales(
   request: KeptReturn,
   storedMs: number,
 ): Promise<void> {
-  const waiting = await waitingReturns(call.db, items.map(keyOfItem))
+  const [first] = items
+  if (!first) return
+  const waiting = await waitingReturns(call.db, first.store_id, items.map(keyOfItem))
   for (const ofItem of groupBy(waiting, (row) => row.sale_key).values()) assertMayWait(ofItem)
   const { returnId, resellable, reason } = request
+  const [key, content] = [returnKeyOf(first.store_id, request), returnContent(request)]
   const rows = items.map((item): Row<'till_return'> => ({
-    return_key: `${returnKeyOf(item.store_id, request)} ${item.item_id}`,
+    return_key: `${key} ${item.item_id}`,
     tenant: item.tenant,
     store_id: item.store_id,
     sale_key: keyOfItem(item),
@@ -290,7 +313,7 @@ export async function waitForSales(
       codeHash: null,
       [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
     }),
-    content: returnContent(request),
+    content,
     result: null,
     stored_ms: storedMs,
     due_ms: call.nowMs + WAIT_FOR_SALE_MS,
@@ -310,7 +333,7 @@ export async function applyReturnsOfItems(
   soldMs: number,
 ): Promise<void> {
   const keys = itemIds.map((itemId) => ITEM_KEY + itemId)
-  const due = (await waitingReturns(call.db, keys)).filter((row) => row.stored_ms >= soldMs)
+  const due = (await waitingReturns(call.db, store.store_id, keys)).filter((row) => row.stored_ms >= soldMs)
   // Of several returns of one item, the first came after this sale.
   const ofItems = [...groupBy(due, (row) => row.sale_key).values()]
   const firsts = ofItems.flatMap(([first]) => first ?? [])

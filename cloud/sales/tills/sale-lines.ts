@@ -5,7 +5,9 @@ import {
   lineCentOf,
   lineIdOf,
   saleTagKey,
+  isSoldLine,
   saleValueOf,
+  takesBack,
   tagsOf,
   type SaleLine,
   type SaleTag,
@@ -13,6 +15,7 @@ import {
 } from '../../../policy/till-sale.ts'
 import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
+import { unitDataOf } from '../../shop/catalogue/render.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
@@ -36,7 +39,7 @@ export interface SaleRows {
   readonly lines: Row<'purchase_line'>[]
   readonly units: Row<'purchase_unit'>[]
   readonly tags: TagOfLine[]
-  /** Tags of lines with a negative quantity. */
+  /** Tags of lines that take them back. */
   readonly returned: TagOfLine[]
   readonly doubts: Doubt[]
   /** For the limits of the till. */
@@ -104,9 +107,10 @@ export async function rowsOfSale(
       lineId: newId('lin', services.platform),
       lineNo: i,
       tillLine: lineId,
+      nowMs: call.nowMs,
     })
     rows.lines.push(row)
-    if (line.quantity < 0) {
+    if (takesBack(line)) {
       takeBack(
         rows,
         tags.filter(({ tag }) => !isCancelled(i, tag)),
@@ -118,6 +122,7 @@ export async function rowsOfSale(
     if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), goods))
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
     const items: Row<'protected_item'>[] = []
+    let stay = 0
     for (const each of tags) {
       const { item } = each
       if (isCancelled(i, each.tag)) continue
@@ -131,10 +136,11 @@ export async function rowsOfSale(
       if (item && (code === undefined || (code === 'sale_of_other_product' && recorded.agent))) {
         taken.add(item.item_id)
         items.push(item)
-      }
+      } else if (item) stay++
     }
-    const pieces = product?.tagged === 1 && Number.isInteger(line.quantity) ? line.quantity : 0
-    tagged.push({ line: row, count: Math.max(pieces, items.length), items })
+    const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? line.quantity : 0
+    // A piece that stays gives no right to another one of its line.
+    tagged.push({ line: row, count: Math.max(pieces - stay, items.length), items })
   }
   addUnits(rows, tagged, purchaseId)
   return rows
@@ -280,7 +286,7 @@ const NAME = 'Artikel'
 function lineRow(
   line: SaleLine,
   product: PricedProduct | undefined,
-  made: { tenant: string; purchaseId: string; lineId: string; lineNo: number; tillLine: string },
+  made: { tenant: string; purchaseId: string; lineId: string; lineNo: number; tillLine: string; nowMs: number },
 ): Row<'purchase_line'> {
   const { quantity, priceUnit, vat, ean, name } = line
   const isWhole = Number.isInteger(quantity)
@@ -311,6 +317,7 @@ function lineRow(
     lot: null,
     expiry: null,
     serial: null,
+    ...unitDataOf({ ean }, made.nowMs),
     till_line: made.tillLine,
   }
 }

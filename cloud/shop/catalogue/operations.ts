@@ -6,7 +6,7 @@ import { legacyForm, operation, type Call } from '../../platform/operations/oper
 import { cursorField, toPage, pageLimits, type PageRequest } from '../../platform/operations/paging.ts'
 import { RawJson, rawList } from '../../platform/operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
-import { labelCent, type Label } from '../../platform/stores/in-store-code.ts'
+import { labelCent, type Label } from '../../../policy/gs1/in-store-code.ts'
 import { scannedProduct } from './scanned-product.ts'
 import { namedProduct, countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
 import { toProduct } from './render.ts'

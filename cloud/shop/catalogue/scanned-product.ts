@@ -1,13 +1,13 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../../platform/stores/in-store-code.ts'
+import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../../../policy/gs1/in-store-code.ts'
 import { comparableCode } from './ean.ts'
 import { findProduct, storeProductsWith, type FindByEan } from './queries.ts'
 import type { PricedProduct } from './schema.ts'
 
 /** Layouts of the in-store codes that the store's scales print. */
-export function layoutsOf({ in_store_codes }: Pick<Row<'store'>, 'in_store_codes'>): readonly string[] {
-  return in_store_codes === null ? DEFAULT_IN_STORE_CODES : (JSON.parse(in_store_codes) as string[])
+export function layoutsOf({ in_store_codes }: Pick<Row<'store'>, 'in_store_codes'>): string[] {
+  return in_store_codes === null ? [...DEFAULT_IN_STORE_CODES] : (JSON.parse(in_store_codes) as string[])
 }
 
 /** Product of a barcode. `label` is set if a scale printed the barcode. */

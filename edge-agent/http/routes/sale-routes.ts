@@ -3,6 +3,8 @@ import type { z } from 'zod'
 import type { TillRight } from '../../ledger/pairings.ts'
 import type { Agent } from '../../runtime.ts'
 import { TillRefusal } from '../../decisions/till-answers.ts'
+import { FairTurns } from '../../decisions/fair-turns.ts'
+import { nameCountOf, type NamedTags } from '../../../policy/till-sale.ts'
 import { untrustedReason } from '../../trust/revocation/untrusted-ledger.ts'
 import type { Access } from '../access.ts'
 import { fail, failField, failUnpaired, reply } from '../fail.ts'
@@ -14,6 +16,8 @@ export const SALES_LIMIT = 25
 
 /** Adds the routes for tills: sales, voids and returns (ADR till-sales). */
 export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
+  /** A large report takes as long as a hundred decisions: one at a time, with pauses. */
+  const turns = new FairTurns(agent.platform)
   /** Number of requests that each program has open, by its pairing. */
   const open = new Map<string, number>()
 
@@ -41,7 +45,7 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
     })
   }
 
-  /** Reads a report of a program. The right counts again when the body has arrived. `isOfOneTill`: about a sale of one till. */
+  /** Reads a report of a program. The right counts again when the body has arrived, and a large report has its turn. `isOfOneTill`: about a sale of one till. */
   async function read<S extends z.ZodType>(
     c: Context,
     schema: S,
@@ -50,6 +54,8 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
   ): Promise<z.output<S> | Response> {
     const body = await readBody(c, schema, SALE_BODY_LIMIT)
     if (body instanceof Response) return body
+    const sender = access.callerOf(c)
+    if (sender && isLarge(body)) await turns.next(sender.id)
     const caller = access.callerOf(c)
     if (caller === undefined) return failUnpaired(c)
     if (!caller.rights?.includes(right)) return failRight(c, right)
@@ -81,6 +87,16 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
     if (body instanceof Response) return body
     return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body)))
   })
+}
+
+/** Tags of a report that need no turn of their own. */
+const FEW_TAGS = 50
+
+/** True for reports of many tags, and for those of a whole sale, which may have many. */
+function isLarge(body: unknown): boolean {
+  const { lines = [], ...named } = body as NamedTags & { lines?: readonly NamedTags[] }
+  const count = nameCountOf([named, ...lines])
+  return count > FEW_TAGS || (count === 0 && !('occurredAt' in named && lines.length > 0))
 }
 
 function failRight(c: Context, right: TillRight): Response {

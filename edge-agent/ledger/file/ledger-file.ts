@@ -133,7 +133,7 @@ const BASELINE = `
   CREATE INDEX till_code_change ON till_code (change) WHERE sender = '';
   CREATE INDEX till_code_end ON till_code (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
-  CREATE INDEX till_tag_back ON till_tag (status) WHERE status IN ('returned', 'cancelled', 'sellable');
+  CREATE INDEX till_tag_back ON till_tag (status, stored_ms) WHERE status IN ('returned', 'cancelled', 'sellable');
   CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE sale IS NOT NULL;
   CREATE INDEX till_tag_change ON till_tag (change) WHERE sender = '';
   -- Browsers that were paired with a one-time link, and unused links.

@@ -340,6 +340,65 @@ it('opens nothing for goods that are recalled or on hold, also where only the co
   expect(await scan(later)).toMatchObject({ reason: 'recalled' })
 })
 
+it('opens nothing for recalled goods with the label of a scale, a lot, or a product id', async () => {
+  pair()
+  const ean = '2810270000000'
+  await store.drive(
+    store.shop.ok('bulkImportProducts', {
+      storeId: store.shop.storeId,
+      products: [{ ean, name: 'Hack', price: 9.9, vat: 7 }],
+    }),
+  )
+  const [, ofLot] = store.shop.products
+  await store.drive(store.shop.ok('recallProducts', { ean, reason: 'Keime' }))
+  await store.drive(store.shop.ok('recallProducts', { ean: ofLot.ean, lot: 'L1', reason: 'Glas' }))
+  await store.until('the recalls', () => store.agent.trust.policy?.recalledLots !== undefined)
+  expect(store.agent.trust.policy?.recalledGtins).toEqual([ean.padStart(14, '0')])
+  await offline()
+  const ways: [Json, Json][] = [
+    [{ ean: '2810275005024' }, { reason: 'recalled' }],
+    [{ ean: `01${ofLot.ean.padStart(14, '0')}10L1` }, { reason: 'recalled' }],
+    [{ ean: `01${ofLot.ean.padStart(14, '0')}10L2` }, OPEN],
+    [{ ean: store.shop.products[0].ean, productId: store.shop.products[2].productId }, { authorized: false }],
+  ]
+  for (const [named, expected] of ways) {
+    const text = code()
+    const lines = [{ ...named, quantity: 1, priceUnit: 500, vat: 7 }]
+    const { receiptToken, warnings } = await post('/v1/sales', sale([text], { lines }))
+    expect(warnings.length).toBe(expected['reason'] === undefined ? 0 : 1)
+    expect([named, await scan(text)]).toMatchObject([named, expected])
+    if (expected !== OPEN) expect([named, await scan(receiptToken)]).toMatchObject([named, expected])
+  }
+})
+
+it('opens nothing for lines that were cancelled under another name of their product', async () => {
+  pair()
+  const { ean, productId } = store.shop.products[0]
+  const line = (named: Json, quantity: number, priceUnit = 990) => ({ ...named, quantity, priceUnit, vat: 19 })
+  const cancelled = [
+    [line({ ean }, 1), line({ ean: ean.padStart(14, '0') }, -1)],
+    [line({ ean }, 1), line({ productId }, -1)],
+    [line({ ean }, 1), line({ name: 'Storno' }, -1)],
+    [line({ ean }, 1), line({ name: 'Storno' }, 1, -990)],
+    [line({ ean: `01${ean.padStart(14, '0')}10L1` }, 1), line({ ean }, -1)],
+  ]
+  for (const lines of cancelled) {
+    const text = code()
+    expect((await post('/v1/sales', sale([text], { lines }))).receiptToken).toBeUndefined()
+    expect((await scan(text)).authorized).not.toBe(true)
+  }
+  // An exchange of goods, also for dearer ones, and a discount.
+  const kept = [
+    [line({ ean }, 1), line({ ean: store.shop.products[1].ean }, -1, 2_000)],
+    [line({ ean }, 1), line({ name: 'Rabatt' }, 1, -500)],
+  ]
+  for (const lines of kept) {
+    const text = code()
+    expect((await post('/v1/sales', sale([text], { lines }))).receiptToken).toBeDefined()
+    expect(await scan(text)).toMatchObject(OPEN)
+  }
+})
+
 it('covers no goods that came back by their tags, nor does a receipt that the cloud signed before', async () => {
   pair()
   const { storeId, products, devices } = store.shop

@@ -188,6 +188,52 @@ describe('a till at an agent', () => {
     ])
   })
 
+  it('ends a sale that is open here for all agents when it is voided, and records the paid one as void', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const sent = sale([epc])
+    await post('/v1/sales', { ...sent, state: 'open' })
+    await post('/v1/sales', { ...sent, state: 'void' })
+    const announced = () => store.agent.ledger.till.changesAfter(0).tags.map(({ name }) => name)
+    expect(announced().some((name) => name.startsWith('R'))).toBe(true)
+    await post('/v1/sales', { ...sent, state: 'open' })
+    const { seq } = store.agent.ledger.journal.head
+    const paid = await post('/v1/sales', sent)
+    expect(paid.body.warnings).toMatchObject([{ code: 'sale_is_void' }])
+    expect(paid.body.receiptToken).toBeUndefined()
+    expect(store.agent.ledger.journal.head.seq).toBe(seq + 1)
+    expect(store.agent.items.find('epc', epc)?.status).toBe('cancelled')
+  })
+
+  it('takes back tags of lines with a negative price, and refuses receipts that it cannot verify', async () => {
+    await open()
+    const [sold, other] = [await newItem(), await newItem()]
+    const line = (epc: string, priceUnit: number) => ({ name: 'Hose', quantity: 1, priceUnit, vat: 19, epcs: [epc] })
+    const voided = await post('/v1/sales', sale([], { lines: [line(sold, 990), line(sold, -990)] }))
+    expect([voided.body.warnings, voided.body.receiptToken]).toEqual([[], undefined])
+    expect(store.agent.items.find('epc', sold)?.status).toBe('sellable')
+    await post('/v1/sales', sale([other]))
+    await post('/v1/sales', sale([], { lines: [line(other, -990)] }))
+    expect(store.agent.items.find('epc', other)?.status).toBe('returned')
+    const refused = await post('/v1/returns', { returnId: 'unknown', receipt: 'HTTPS://SHOP.EXAMPLE/R/2KCE3IQBE4CE' })
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: 'receipt' }] } })
+  })
+
+  it('outranks what other agents know of a tag that it has forgotten', async () => {
+    await open()
+    const { till } = store.agent.ledger
+    const nowMs = store.world.clock.wall()
+    for (let n = 0; n < 5; n++) till.saveTag('Eforgotten', n % 2 === 0 ? 'paid' : 'sellable', nowMs, 1)
+    const before = till.tag('Eforgotten')?.rank ?? 0
+    till.acknowledge(1, [1, 1])
+    const later = nowMs + 14 * 86_400_000
+    till.prune(later, later, 1)
+    expect(till.tag('Eforgotten')).toBeUndefined()
+    till.saveTag('Eforgotten', 'returned', later, 2)
+    expect(till.tag('Eforgotten')?.rank).toBeGreaterThan(before)
+  })
+
   it('records a sale that was voided while it was open, and then paid', async () => {
     await open()
     const epc = await newItem()
@@ -247,7 +293,7 @@ describe('a till at an agent', () => {
     expect((await back('w10')).status).toBe(200)
     await post('/v1/sales', sent)
     const [key = ''] = store.agent.items.keysOf('epc', '3034257BF7194E4000001A85')
-    expect(store.agent.ledger.till.tag(key)).toMatchObject({ status: 'sellable', rank: 2 })
+    expect(store.agent.ledger.till.tag(key)).toMatchObject({ status: 'sellable' })
   })
 
   it('takes no sales while too many bytes wait for the cloud', async () => {

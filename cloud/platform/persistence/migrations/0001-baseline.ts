@@ -354,7 +354,7 @@ const TILLS: readonly string[] = [
     return_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), sale_key text NOT NULL,
     body text NOT NULL, content text NOT NULL, result text, stored_ms bigint NOT NULL, due_ms bigint)`,
   `CREATE INDEX till_return_by_time ON till_return (stored_ms)`,
-  `CREATE INDEX till_return_by_sale ON till_return (sale_key)`,
+  `CREATE INDEX till_return_by_sale ON till_return (sale_key, store_id)`,
   `CREATE INDEX till_return_by_due ON till_return (due_ms) WHERE due_ms IS NOT NULL`,
   // Sales of a till since `since_ms` are on hold.
   `CREATE TABLE till_revocation (

@@ -198,7 +198,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect([recorded, errors, await statusOf(taken)]).toEqual([1, [], 'paid'])
   })
 
-  it('takes back no goods without the right, and none whose money untag took', async () => {
+  it('takes back no goods without the right, and tells staff of those whose money untag took', async () => {
     const [own, paidInApp] = [await item(), await item()]
     await report(till, sold(saleOf(own)))
     const { storeId } = shop
@@ -211,7 +211,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await report(till, { ...back, withoutReturns: true } as TillEvidence)
     const unclear = (await exceptions('return_unclear')).length
     await report(till, sold(saleOf('', { lines: [line(paidInApp)] })))
-    expect([await statusOf(own), await statusOf(paidInApp)]).toEqual(['paid', 'paid'])
+    expect([await statusOf(own), await statusOf(paidInApp)]).toEqual(['paid', 'returned'])
     expect(await exceptions('return_unclear')).toHaveLength(unclear + 1)
   })
 
@@ -321,6 +321,62 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await statusOf(epc)).toBe('sellable')
     await report(till, sold(saleOf(epc)))
     expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('takes returns before the sale, also if strangers name the same sale', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    const key = saleKeyOf(shop.storeId, sale)
+    for (let n = 0; n < 10; n++) await report(stranger, returned({ returnId: `f${n}-${key}`, saleId: 'x' }, key))
+    const { saleId, tillId } = sale
+    const returns = [{ returnId: `early-${saleId}`, saleId, tillId }]
+    expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns })).toMatchObject({
+      recorded: 1,
+      errors: [],
+    })
+    await report(till, sold(sale))
+    expect(await statusOf(epc)).toBe('returned')
+  })
+
+  it('comes back by its code, also if an agent that does not know it reports the return first', async () => {
+    const unclear = (await exceptions('return_unclear')).length
+    const epc = await item()
+    const code = `code-${++number}-of-a-return`
+    await report(till, returned({ returnId: `c${number}`, code }))
+    await report(till, sold(saleOf(epc, { receiptCodes: [code] })))
+    expect(await statusOf(epc)).toBe('returned')
+    expect(await exceptions('return_unclear')).toHaveLength(unclear)
+  })
+
+  it('opens no barrier, and releases no label of its product, if its goods must stay', async () => {
+    const [gate, station] = [shop.devices.exit_gate, shop.devices.pos_deactivator]
+    const open = async (receiptToken: string, deviceId: string, protectionAction: string) =>
+      (await shop.call('verifyProtectedItem', { deviceId, protectionAction, receiptToken })).body.authorized
+    const epc = await item()
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+    const { results } = await shop.ok('recordSales', {
+      storeId: shop.storeId,
+      sales: [saleOf(epc), saleOf(await item())],
+    })
+    const [held, good] = results
+    expect(held.warnings).toMatchObject([{ code: 'sale_of_held_item' }])
+    expect(await open(held.receiptToken, gate, 'authorize_exit')).toBe(false)
+    const release = { deviceId: station, receiptToken: held.receiptToken }
+    expect((await shop.call('verifySecurityTagDeactivation', release)).body.deactivationAuthorized).toBe(false)
+    expect(await open(good.receiptToken, gate, 'authorize_exit')).toBe(true)
+  })
+
+  it('warns of a recalled lot that the code of a line names, and opens no barrier', async () => {
+    const [, , { ean }] = shop.products
+    const { recallId } = await shop.ok('recallProducts', { ean, lot: 'L1', reason: 'Glas' })
+    const code = `01${ean.padStart(14, '0')}10L1`
+    const lines = [{ ean: code, name: 'Käse', quantity: 1, priceUnit: 500, vat: 7 }]
+    const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [saleOf('', { lines })] })
+    expect(results[0].warnings).toMatchObject([{ code: 'sale_of_held_item' }])
+    const exit = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit' }
+    const { body } = await shop.call('verifyProtectedItem', { ...exit, receiptToken: results[0].receiptToken })
+    expect(body.authorized).toBe(false)
+    await shop.ok('endRecall', { recallId })
   })
 
   it('comes back by its tag, also if the return arrives before the sale', async () => {

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  DEFAULT_IN_STORE_CODES,
-  InStoreCodes,
-  labelCent,
-  readLabel,
-} from '../../../../cloud/platform/stores/in-store-code.ts'
-import { checkDigit, hasValidCheckDigit, priceCheckDigit } from '../../../../policy/gs1/gtin.ts'
+import { DEFAULT_IN_STORE_CODES, InStoreCodes, labelCent, readLabel } from '../../../policy/gs1/in-store-code.ts'
+import { checkDigit, hasValidCheckDigit, priceCheckDigit } from '../../../policy/gs1/gtin.ts'
 
 /** A layout, and a label that was printed with it. */
 const printed = fc

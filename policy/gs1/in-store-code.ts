@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { checkDigit, hasValidCheckDigit, priceCheckDigit } from '../../../policy/gs1/gtin.ts'
+import { checkDigit, hasValidCheckDigit, priceCheckDigit } from './gtin.ts'
 
 /**
  *   28 1027 5 00502 4 ──── layout 28IIIIVPPPPPC
