@@ -154,9 +154,16 @@ export function keptSale<T extends TillSale>(
 
 const lengthOf = (tags: readonly string[] | undefined) => tags?.length ?? 0
 
-/** Reports a line id that two lines have, and too many tags. */
+/** Reports a line id that two lines have, too many tags, and amounts above those of any sale. */
 export function refuseWrongLines({ lines }: { lines: readonly SaleLine[] }, context: z.RefinementCtx): void {
   refuseManyTags(lines, context)
+  const cents = lines.reduce((sum, line) => sum + Math.abs(lineCentOf(line)), 0)
+  if (cents > PRICE_LIMIT)
+    context.addIssue({
+      code: 'custom',
+      path: ['lines'],
+      message: `have amounts of more than ${PRICE_LIMIT / 100} EUR together: check quantity and priceUnit, in cents`,
+    })
   const known = new Set<string>()
   for (const [i, line] of lines.entries()) {
     const id = lineIdOf(line, i)

@@ -78,8 +78,12 @@ export async function recordSale(
     if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, recorded)
     if (known.content !== content && known.state === 'open')
       throw precondition('sale_version', `version ${known.version} of this sale has other lines: send a higher version`)
+    // An agent stored it before another copy reached the cloud: returns since then are newer.
+    const isEarlier = recorded.storedMs < known.stored_ms
+    const first = isEarlier ? { ...known, stored_ms: recorded.storedMs } : known
+    if (isEarlier) await saveSale(call.db, first)
     if (state === 'void' && known.state === 'paid' && !recorded.withoutReturns)
-      await voidRecorded(call, store, known, undefined)
+      await voidRecorded(call, store, first, undefined)
     return { isNew: false, result: resultOf(sale, known) }
   }
   // A late copy of an open sale that was voided changes nothing, and a void sells nothing.

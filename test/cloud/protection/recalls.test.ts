@@ -652,7 +652,9 @@ onEveryDatabase('a recall', (kind) => {
       expect(await policyOf(storeId)).toMatchObject({ recalledGtins: gtins })
       // A second recall of the product names it once.
       await during({}, async () => expect(await policyOf(shop.storeId)).toMatchObject({ recalledGtins: gtins }))
-      await during({ lot: 'L-1' }, async () => expect((await policyOf(shop.storeId)).ver).toBe(now.ver + 2))
+      await during({ expiry: '2027-01-31' }, async () => expect((await policyOf(shop.storeId)).ver).toBe(now.ver + 2))
+      const recalledLots = [`${gtins[0]} L-1`]
+      await during({ lot: 'L-1' }, async () => expect(await policyOf(shop.storeId)).toMatchObject({ recalledLots }))
     })
     expect(await policyOf(shop.storeId)).not.toHaveProperty('recalledGtins')
     await during({ storeIds: [shop.otherStoreId] }, async () =>

@@ -270,12 +270,15 @@ async function attempt(
     for (const run of deferred) run()
     return applied
   } catch (error) {
-    if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
+    if (!(error instanceof Error) || !FAULTS_OF_ROWS.some((kind) => error instanceof kind)) throw error
     await undo.execute(db)
     await release.execute(db)
     return error
   }
 }
+
+/** Errors that the row causes each time, so that it must not stop the rows behind it: refusals, broken rules, our faults. */
+const FAULTS_OF_ROWS = [Failure, BrokenInvariant, TypeError, RangeError]
 
 async function applyAll(
   call: IngestCall,

@@ -338,6 +338,24 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect(await statusOf(epc)).toBe('returned')
   })
 
+  it('is as old as its first report, so that a return in between counts', async () => {
+    const epc = await item()
+    const sale = saleOf(epc)
+    const rows = [
+      till.row({ evidence: sold(sale), atMs: ago(400_000) }),
+      till.row({ evidence: returned({ returnId: `between-${sale.saleId}`, epcs: [epc] }), atMs: ago(200_000) }),
+    ]
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    expect((await till.report(rows)).body).toMatchObject({ accepted: 2 })
+    expect(await statusOf(epc)).toBe('returned')
+  })
+
+  it('has no amounts that no till takes, so that no sum of many overflows', async () => {
+    const lines = [{ name: 'x', quantity: 100_000, priceUnit: 100_000_000, vat: 19 }]
+    const { errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [saleOf('', { lines })] })
+    expect(errors).toMatchObject([{ field: 'lines' }])
+  })
+
   it('comes back by its code, also if an agent that does not know it reports the return first', async () => {
     const unclear = (await exceptions('return_unclear')).length
     const epc = await item()
