@@ -17,10 +17,11 @@ export function fragments(catalogue: unknown): string[] {
   )
 }
 
-/** All visible and spoken texts of a page, without the language switch. */
+/** All visible and spoken texts of a page, without the language switch and parts that say their language. */
 export function textsOfPage(html: string): string[] {
   const body = html
     .replaceAll(/<(style|script)\b[^>]*>[\s\S]*?<\/\1>/g, '')
+    .replaceAll(/<(span|div)[^>]*\slang="\w+"[^>]*>[\s\S]*?<\/\1>/g, '')
     .replaceAll(/<a [^>]*hreflang="[^"]*"[^>]*>[^<]*<\/a>/g, '')
   const labels = [...body.matchAll(/(?:aria-label|alt|title|placeholder)="([^"]*)"/g)].map(([, label = '']) => label)
   return [...body.split(/<[^>]*>/), ...labels].map(plain).filter((text) => text !== '')

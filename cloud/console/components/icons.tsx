@@ -24,6 +24,10 @@ const SHAPES: Readonly<Record<IconName, string>> = {
   language: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18',
   recall: 'M4 9h10a6 6 0 0 1 0 12h-4M9 4L4 9l5 5',
   tag: 'M4 4h8l8 8-8 8-8-8zM8 8h.01',
+  key: 'M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l8-8M16 7l3 3M14 9l2 2',
+  hook: 'M12 4a2 2 0 1 0 0 4 2 2 0 0 0 0-4zM12 8v9a4 4 0 0 1-8 0l3 2M12 14h8',
+  code: 'M8 7l-5 5 5 5M16 7l5 5-5 5M13 5l-2 14',
+  history: 'M4 12a8 8 0 1 0 3-6.2M4 4v4h4M12 8v4l3 2',
 }
 
 /** An icon beside a text. It says nothing by itself. */

@@ -327,7 +327,8 @@ class Console {
     if (!action) throw new Failure('not-found', 'no such action')
     if (!isOwnForm(c, form, session.csrfToken)) throw new Failure('unauthenticated', 'the form is not of this session')
     if (!at.has(action.roles ?? page.roles)) throw new Failure('permission-denied', 'the role may not use this action')
-    const { operation, show } = action
+    const { show } = action
+    const operation = typeof action.operation === 'function' ? action.operation(at) : action.operation
     const formKey = operation.changes ? form.text(FRAME_FIELDS.key) : undefined
     let result: Record<string, unknown> = {}
     for (const [index, input] of [action.input(form, at)].flat().entries()) {

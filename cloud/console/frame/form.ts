@@ -83,7 +83,10 @@ export function rejectedForm(
   form: FormFields,
   failure: Failure,
   { texts, language }: { texts: ConsoleTexts; language: Language },
-  action?: { readonly operation: { readonly changes: boolean }; notFound?(texts: ConsoleTexts): string },
+  action?: {
+    readonly operation: { readonly changes: boolean } | ((at: never) => unknown)
+    notFound?(texts: ConsoleTexts): string
+  },
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
@@ -110,7 +113,10 @@ export function rejectedForm(
     values: form.values(),
     errors,
     // A form that only looks something up saves nothing.
-    title: action?.operation.changes === false ? texts.errors.problem.title : texts.errors.form,
+    title:
+      typeof action?.operation === 'object' && !action.operation.changes
+        ? texts.errors.problem.title
+        : texts.errors.form,
     message: text,
   }
 }

@@ -58,7 +58,7 @@ export interface ConsoleAccess {
 }
 
 /** Groups of the navigation, in their order. */
-export const NAVIGATION_GROUPS = ['work', 'operations', 'settings'] as const
+export const NAVIGATION_GROUPS = ['work', 'operations', 'developers', 'settings'] as const
 type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
@@ -83,6 +83,10 @@ export type IconName =
   | 'out'
   | 'language'
   | 'tag'
+  | 'key'
+  | 'hook'
+  | 'code'
+  | 'history'
   | 'recall'
 
 /** One entry of each kind of task. */
@@ -148,7 +152,8 @@ type ActionInput = Record<string, unknown>
 
 /** A button or form of a page. It calls one operation. */
 export interface PageAction {
-  readonly operation: Operation
+  /** A function, if the address names the operation. It throws 404 if there is none. */
+  readonly operation: Operation | ((at: PageContext) => Operation)
   /** Roles that may use it. Default: all roles of the page. */
   readonly roles?: readonly Role[]
   /**

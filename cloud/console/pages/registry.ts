@@ -1,12 +1,16 @@
 import type { ConsolePage } from '../frame/page.ts'
+import { OPERATION_TABLE } from '../../service/operation-table.ts'
 import { agentsPage } from './agents.tsx'
 import { alarmPage } from './alarm.tsx'
 import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
 import { devicePage } from './device.tsx'
+import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
+import { keysPage } from './keys.tsx'
+import { operationPages } from './operations.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
 import { recallsPage } from './recalls.tsx'
@@ -16,6 +20,7 @@ import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
 import { todayPage } from './today.tsx'
 import { usersPage } from './users.tsx'
+import { webhookPage, webhooksPage } from './webhooks.tsx'
 
 /** Every page of the console, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
@@ -34,6 +39,11 @@ export const pages: readonly ConsolePage[] = [
   closingsPage,
   agentsPage,
   devicePage,
+  keysPage,
+  webhooksPage,
+  webhookPage,
+  auditPage,
+  ...operationPages(OPERATION_TABLE),
   usersPage,
   profilePage,
 ]

@@ -167,6 +167,7 @@ caption.shown { padding: var(--gap-2) 0; text-align: start; font-weight: 620 }
 .print-badge { display: flex; flex-wrap: wrap; gap: var(--gap-4); align-items: center; width: 100%; max-width: 30rem } .print-badge > div { flex: 1 1 12rem; min-width: 0 } .qr { width: 11rem; height: 11rem } .big-code { font: 650 1.75rem/1.3 var(--mono); margin-bottom: var(--gap-3) }
 .command { display: grid; gap: var(--gap-2); justify-items: start; margin-bottom: var(--gap-3) } .command pre { width: 100%; margin: 0; padding: var(--gap-3); border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); font: .9rem/1.5 var(--mono); white-space: pre-wrap; overflow-wrap: anywhere; user-select: all } .command-code { font-size: 1.2rem; font-weight: 650; overflow-wrap: anywhere; margin-bottom: var(--gap-2) }
 .row:empty { display: none }
+.json { max-height: 32rem; margin: 0; padding: var(--gap-3); overflow: auto; border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); font: .85rem/1.5 var(--mono); white-space: pre-wrap; overflow-wrap: anywhere } .secret { overflow-wrap: anywhere }
 details > summary { min-height: var(--touch); padding: .6rem 0; color: var(--ink-soft); cursor: pointer }
 .confirm h2 { padding: var(--gap-2) var(--gap-2) 0 } .confirm p { padding: var(--gap-2); color: var(--ink-soft) } .confirm form { display: grid; gap: var(--gap-4); padding: var(--gap-2) } .confirm > .button.wide { width: calc(100% - 2 * var(--gap-2)); margin: 0 var(--gap-2) var(--gap-2) }
 `

@@ -5,6 +5,7 @@ import { agentsTexts } from './agents.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
 import { closingsTexts } from './closings.ts'
+import { developersTexts } from './developers.ts'
 import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
@@ -40,6 +41,7 @@ const PARTS = {
   closings: closingsTexts,
   agents: agentsTexts,
   alarms: alarmsTexts,
+  developers: developersTexts,
 }
 
 type Parts = typeof PARTS

@@ -1,0 +1,111 @@
+import type { z } from 'zod'
+import { fetchAuditLog } from '../../platform/accounts/audit-operations.ts'
+import { fetchApiKeys } from '../../platform/accounts/key-operations.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { fetchUsers } from '../../platform/users/user-operations.ts'
+import { dayOf, startOfDay } from '../../shop/analytics/store-days.ts'
+import { Card, EmptyState } from '../components/card.tsx'
+import { TextField } from '../components/fields.tsx'
+import { FilterBar, Moment, Pagination, Results, Table } from '../components/table.tsx'
+import { NO_FORM } from '../frame/form.ts'
+import { page, type PageContext } from '../frame/page.ts'
+
+interface Audit {
+  readonly log: z.output<typeof fetchAuditLog.response>
+  /** Names of users and keys by id. */
+  readonly names: ReadonlyMap<string, string>
+  readonly from: string
+}
+
+const PAGE_SIZE = 50
+const ENTITY = /^\w{1,128}$/
+const hashStart = (hash: string | undefined) => (hash === undefined ? '' : `${hash.slice(0, 10)}…`)
+
+/** The day in the address, else yesterday. */
+function dayIn(at: PageContext): string {
+  const day = at.query.get('from') ?? ''
+  return /^\d{4}-\d\d-\d\d$/.test(day) && Number.isFinite(Date.parse(day)) ? day : dayOf(at.nowMs - 86_400_000)
+}
+
+/** Who changed what, from a day on. */
+export const auditPage = page<Audit>({
+  path: '/console/audit',
+  roles: rolesFrom('admin'),
+  scope: 'account',
+  navigation: { group: 'developers', icon: 'history' },
+  title: (texts) => texts.developers.audit.title,
+  lead: (at) => at.texts.developers.audit.lead,
+  async load(at) {
+    const from = dayIn(at)
+    const entityId = at.query.get('entity')?.trim() ?? ''
+    const cursor = at.query.get('cursor') ?? undefined
+    const log = await at.run(fetchAuditLog, {
+      since: new Date(startOfDay(from)).toISOString(),
+      limit: PAGE_SIZE,
+      ...(ENTITY.test(entityId) && { entityId }),
+      ...(cursor !== undefined && { cursor }),
+    })
+    const users = (await at.runIfAllowed(fetchUsers, {}))?.users ?? []
+    const { keys } = await at.run(fetchApiKeys, {})
+    const names = new Map([
+      ...users.map(({ userId, name, email }) => [userId, name || email] as const),
+      ...keys.map(({ keyId, name }) => [keyId, name] as const),
+    ])
+    return { log, names, from }
+  },
+  view(at) {
+    const t = at.texts.developers.audit
+    const { log, names, from } = at.data
+    const { entries, nextCursor } = log
+    const named: Readonly<Record<string, string>> = t.actors
+    const nameOf = (id: string) => names.get(id) ?? named[id]
+    return (
+      <div class="stack wide">
+        <FilterBar at={at} apply={t.apply}>
+          <TextField form={NO_FORM} name="from" type="date" label={t.from} value={from} />
+          <TextField
+            form={NO_FORM}
+            name="entity"
+            type="search"
+            label={at.texts.developers.optional(t.entity)}
+            value={at.query.get('entity') ?? ''}
+            maxlength={128}
+          />
+        </FilterBar>
+        <Results>
+          <Card title={t.title} flush>
+            {entries.length === 0 ? (
+              <EmptyState icon="history" title={t.nothing} />
+            ) : (
+              <Table
+                caption={t.title}
+                rows={entries}
+                columns={[
+                  { label: t.operation, kind: 'head', cell: ({ operation }) => <code>{operation}</code> },
+                  {
+                    label: t.time,
+                    cell: (row) => <Moment ms={Date.parse(row.at)} text={at.formats.moment(Date.parse(row.at))} />,
+                  },
+                  { label: t.actor, cell: ({ actor }) => nameOf(actor) ?? <code>{actor}</code> },
+                  {
+                    label: t.entity,
+                    cell: ({ entityId }) =>
+                      entityId === undefined ? (
+                        at.texts.developers.none
+                      ) : (
+                        <a href={`${at.path}?${new URLSearchParams({ from, entity: entityId })}`}>
+                          {nameOf(entityId) ?? <code>{entityId}</code>}
+                        </a>
+                      ),
+                  },
+                  { label: t.hash, cell: ({ hash }) => <code title={hash}>{hashStart(hash)}</code> },
+                ]}
+              />
+            )}
+          </Card>
+          <Pagination at={at} shown={entries.length} nextCursor={nextCursor} />
+        </Results>
+      </div>
+    )
+  },
+})
