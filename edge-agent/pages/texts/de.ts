@@ -393,10 +393,12 @@ export const de: Texts = {
     lost: 'Anzeige gestört',
     lostHint: 'Bitte das Personal ansprechen.',
     lastDecisions: 'Alarme, letzte Entscheidungen',
-    moreOpen: (count) => plural(count, 'weiterer offener Alarm', 'weitere offene Alarme'),
+    moreOpen: (count, isCut) =>
+      `${isCut ? 'Mindestens ' : ''}${plural(count, 'weiterer offener Alarm', 'weitere offene Alarme')}`,
     noDecisions: 'Noch keine.',
     inEmergency: 'Während eines Notfalls',
     listSince: (start) => `Seit ${start}, und offene Alarme vom Tag davor. Ältere: Konsole, Alarme.`,
+    listCut: 'Nur die neuesten offenen Alarme. Alle: Konsole, Alarme.',
     recovered: 'Wert der sichergestellten Ware (EUR), freiwillig',
     noAmount: 'Das ist kein Betrag. Bitte wie 49,90 schreiben, oder das Feld leer lassen.',
     handle: 'Bearbeiten',

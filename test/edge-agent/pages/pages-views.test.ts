@@ -10,6 +10,7 @@ import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
   arrangeLines,
+  MORE_KEPT,
   gateLine,
   gateReady,
   gateRest,
@@ -237,6 +238,15 @@ describe('a result at the gate', () => {
       [],
       0,
     ])
+  })
+
+  it('says if open alarms are missing in the list', () => {
+    const open = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ tag: `${n}`, alarmId: `a${n}`, step: undefined }))
+    expect(arrangeLines(open(4 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: false })
+    expect(arrangeLines(open(5 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: true })
+    expect(en.gate.moreOpen(MORE_KEPT, true)).toBe('At least 100 more open alarms')
+    expect(de.gate.moreOpen(1, true)).toBe('Mindestens 1 weiterer offener Alarm')
   })
 })
 
