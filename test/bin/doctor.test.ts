@@ -69,6 +69,14 @@ describe('untag doctor', () => {
     expect(stdout.split('\n').filter((line) => !isPrintable(line))).toEqual([])
   })
 
+  it('prints each fault of a configuration on a line of its own', async () => {
+    const config = join(folder, 'edge.json')
+    writeFileSync(config, JSON.stringify({ devices: [{ deviceId: 'dev_a', driver: 'modbos' }], hots: [] }))
+    const { stdout } = await doctor(join(folder, 'none.comm'), '--config', config)
+    expect(stdout).toMatch(/\n✗ configuration +\S+ has 2 faults:\n {21} {2}devices\[0\]\.driver[^\n]*\n {21} {2}hots/)
+    expect(stdout).not.toContain('\\u000a')
+  })
+
   it('adds a found device to the configuration with the id of --device', EXTENDED, async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
