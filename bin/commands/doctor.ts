@@ -233,7 +233,7 @@ export async function checkStore(settings: Settings, parts: DoctorParts): Promis
       })
     : []
   const agent = identity
-    ? await checkAgent({ data, identity, config: config?.config, ...parts, send: parts.sendToAgent })
+    ? await checkAgent({ data, identity, config: config?.config, file, ...parts, send: parts.sendToAgent })
     : agentOnDefaultPort(await agentReadiness(), data)
   return [
     ...(await checkFolder(data, { minFreeMb, freeBytes: free })),
