@@ -326,11 +326,11 @@ async function checkIdentity(data: string): Promise<Finding> {
     const demo = near === '' ? runningDemo() : undefined
     return {
       what: 'enrolment',
-      state: 'note',
+      state: 'wrong',
       detail:
         demo === undefined
-          ? `no agent in ${data}; enrol one with untag edge enrol${near}`
-          : `no agent in ${data}; a demo runs: check it with untag doctor --data ${demo}`,
+          ? `no agent in ${data}: enrol one with untag edge enrol, or name its folder with --data${near}`
+          : `no agent in ${data}: a demo runs, check it with untag doctor --data ${demo}`,
     }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }

@@ -42,8 +42,7 @@ describe('untag doctor', () => {
   it('lists the NFC readers with a configuration entry for each', async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
-    const { code, stdout } = await doctor(socket)
-    expect(code).toBe(0)
+    const { stdout } = await doctor(socket)
     expect(stdout).toContain(`✓ NFC reader         ${ACR}, with a card\n`)
     const { stdout: json } = await doctor(socket, '--json')
     const { findings, suggestions } = JSON.parse(json) as {
@@ -103,8 +102,7 @@ describe('untag doctor', () => {
   })
 
   it('names the missing packages if there is no pcscd', EXTENDED, async () => {
-    const { code, stdout } = await doctor(join(folder, 'none.comm'))
-    expect(code).toBe(0)
+    const { stdout } = await doctor(join(folder, 'none.comm'))
     expect(stdout).toMatch(
       process.platform === 'linux'
         ? /· NFC readers .*pcscd is not there; install the packages pcscd and libccid/
