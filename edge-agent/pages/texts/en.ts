@@ -238,7 +238,6 @@ export const en: Texts = {
   refused: 'Not released yet',
   nothingToRelease: 'Nothing to release',
   callStaff: 'Please ask our staff',
-  notARelease: 'Not recognised',
   unknown: {
     what: 'Is the label off?',
     why: 'The device did not confirm the release.',
@@ -252,30 +251,59 @@ export const en: Texts = {
   reasons: reasonsEn,
   noReason: 'No reason was given.',
   notUnderstood: {
-    unknown_code: { what: 'This code is not a receipt.', todo: 'Please scan the QR code on the receipt.' },
+    unknown_code: {
+      headline: 'Not recognised',
+      what: 'This code is not a receipt.',
+      todo: 'Please scan the QR code on the receipt.',
+    },
     unknown_code_or_number: {
+      headline: 'Not recognised',
       what: 'This code is not a receipt.',
       todo: 'Please scan the QR code on the receipt. Staff: if it is the number of a purchase, sign in, then enter it again.',
     },
-    needs_connection: { what: 'This code needs a connection.', todo: 'Please try again when the agent is online.' },
+    needs_connection: {
+      headline: 'Needs a connection',
+      what: 'This code needs a connection.',
+      todo: 'Please try again when the agent is online.',
+    },
     needs_staff: {
+      headline: 'Staff only',
       what: 'The number of a purchase works with staff only.',
       todo: 'Please scan the QR code on the receipt. Staff: sign in, then enter the number again.',
     },
-    purchase_not_paid: { what: 'This purchase is not paid yet.', todo: 'Please pay, then scan the receipt.' },
+    purchase_not_paid: {
+      headline: 'Not paid yet',
+      what: 'This purchase is not paid yet.',
+      todo: 'Please pay, then scan the receipt.',
+    },
     number_ambiguous: {
+      headline: 'Several purchases',
       what: 'Several purchases end with these characters.',
       todo: 'Staff: enter the whole number of the purchase.',
     },
-    receipt_expired: { what: 'This receipt is older than a day.', todo: 'Please ask our staff.' },
-    product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
-    wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
-    locked: { what: 'Too many wrong attempts.', todo: 'Wait a moment, then try again.' },
+    receipt_expired: {
+      headline: 'Receipt expired',
+      what: 'This receipt is older than a day.',
+      todo: 'Please ask our staff.',
+    },
+    product_code: {
+      headline: 'Not a receipt',
+      what: 'This is the bar code of the goods.',
+      todo: 'Please scan the QR code on the receipt.',
+    },
+    wrong_badge: {
+      headline: 'Badge not valid',
+      what: 'This badge is not valid here.',
+      todo: 'Sign in with name and PIN, or get a new badge.',
+    },
+    locked: { headline: 'Please wait', what: 'Too many wrong attempts.', todo: 'Wait a moment, then try again.' },
     no_store_key: {
+      headline: 'Not ready yet',
       what: 'The agent cannot check PINs and badges yet.',
       todo: 'It fetches a new key from the cloud. Try again in a few seconds. If that does not help, check the network.',
     },
     out_of_order: {
+      headline: 'Please ask our staff',
       what: 'The check failed because of a fault.',
       todo: 'Scan again. If it fails again, remove the tag by hand.',
     },

@@ -183,12 +183,12 @@ export interface Texts {
   /** Headline for a receipt without tagged goods. */
   nothingToRelease: string
   callStaff: string
-  notARelease: string
   unknown: Advice & { why: string }
   failed: Advice & { why: string }
   reasons: Record<DenyReason, Advice>
   noReason: string
-  notUnderstood: Record<NotUnderstood, Advice>
+  /** `headline`: what is, in few words. */
+  notUnderstood: Record<NotUnderstood, Advice & { headline: string }>
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
   alreadyReleased: string

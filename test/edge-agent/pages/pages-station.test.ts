@@ -203,7 +203,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
       await button('OK').click()
       expect((await answered).status()).toBe(503)
     }
-    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen neuen Schlüssel').waitFor()
+    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen Schlüssel').waitFor()
     bench.hasStoreKey = true
     await page.getByLabel('PIN', { exact: true }).fill(OPERATOR.pin)
     await button('OK').click()
