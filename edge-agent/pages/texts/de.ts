@@ -382,10 +382,11 @@ export const de: Texts = {
 
   signIn: 'Anmelden',
   signOut: 'Abmelden',
-  signedInAs: (name) => `Angemeldet: ${name}`,
+  signedInAs: (name) => `Angemeldet: ${name} (alle Bildschirme)`,
   whoAreYou: 'Wer sind Sie?',
   badgeToo: 'Oder den Ausweis scannen.',
-  signInFor: 'Angemeldete finden Einkäufe über die Nummer, genehmigen Freigaben und bearbeiten Alarme.',
+  signInFor:
+    'Angemeldete finden Einkäufe über die Nummer, genehmigen Freigaben und bearbeiten Alarme. Die Anmeldung gilt auf allen Bildschirmen dieses Geräts, bis zum Abmelden oder 15 Minuten nach der letzten Handlung.',
   noOperators: 'Für diese Filiale ist kein Personal registriert.',
   badgeOnly: 'nur mit Ausweis',
   pin: 'PIN',

@@ -368,10 +368,11 @@ export const en: Texts = {
 
   signIn: 'Sign in',
   signOut: 'Sign out',
-  signedInAs: (name) => `Signed in: ${name}`,
+  signedInAs: (name) => `Signed in: ${name} (all screens)`,
   whoAreYou: 'Who are you?',
   badgeToo: 'Or scan your badge.',
-  signInFor: 'Signed-in staff find purchases by number, approve releases and handle alarms.',
+  signInFor:
+    'Signed-in staff find purchases by number, approve releases and handle alarms. The sign-in counts on all screens of this device, until you sign out or 15 minutes after your last action.',
   noOperators: 'No operator is registered for this store.',
   badgeOnly: 'badge only',
   pin: 'PIN',
