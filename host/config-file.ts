@@ -11,12 +11,12 @@ const NEW_FILE_MODE = 0o600
 /** Metadata key: the configuration file that the agent of a ledger uses, as JSON. */
 export const CONFIG_IN_USE = 'config_in_use'
 
-/** A configuration file with its content: `sha256` of its text. */
-const ConfigInUse = z.object({ file: z.string(), sha256: z.string() })
+/** `content`: SHA-256 of the text of the file. */
+const ConfigInUse = z.object({ file: z.string(), content: z.string() })
 
 /** Text to store under `CONFIG_IN_USE`. '' without a file. */
 export function configInUse(path: string | undefined): string {
-  return path === undefined ? '' : JSON.stringify({ file: realPath(path), sha256: digest(path) })
+  return path === undefined ? '' : JSON.stringify({ file: realPath(path), content: contentOf(path) })
 }
 
 /** How the configuration at `path` relates to the one that an agent stored. Undefined if it stored none. */
@@ -27,15 +27,15 @@ export function compareConfig(
   if (stored === undefined) return undefined
   const used = stored === '' ? undefined : ConfigInUse.parse(JSON.parse(stored))
   if (used?.file !== realPath(path)) return { other: used?.file }
-  return used.sha256 === digest(path) ? 'in use' : 'changed'
+  return used.content === contentOf(path) ? 'in use' : 'changed'
 }
 
 function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path)
 }
 
-/** '' if the file cannot be read. */
-function digest(path: string): string {
+/** SHA-256 of the text of the file. '' if it cannot be read. */
+function contentOf(path: string): string {
   try {
     return createHash('sha256').update(readText(path)).digest('hex')
   } catch {
