@@ -204,7 +204,11 @@ async function bookSale(
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   const isAllowed = incoming.recorded.withoutReturns !== true
   const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
-  const own = await leaveOthersGoods(call, store, inStore, about)
+  const others = await paidAtUntag(call, store, inStore, about)
+  const own = inStore.filter(({ purchase_id: id }) => id === null || !others.has(id))
+  for (const { item, lineId, tag } of rows.returned)
+    if (others.has(item?.purchase_id ?? ''))
+      doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
   const back = own.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   // Their sale may be on its way.
@@ -346,13 +350,16 @@ async function itemsOf(
   )
 }
 
-/** Leaves goods whose money untag took: a till may have paid it back, so staff look. Returns the other items. */
-async function leaveOthersGoods(
+/**
+ * The purchases of these items whose money untag took. Their goods stay as they are. The till may have paid the money back,
+ * so staff look.
+ */
+async function paidAtUntag(
   { db, nowMs, services: { platform } }: Call,
   { store_id: storeId, tenant }: Row<'store'>,
   items: readonly Row<'protected_item'>[],
   about: string,
-): Promise<Row<'protected_item'>[]> {
+): Promise<ReadonlySet<string>> {
   const ids = items.flatMap(({ purchase_id: id, item_status: status }) => (id !== null && isSold(status) ? [id] : []))
   const others = new Set(
     ids.length === 0
@@ -377,5 +384,5 @@ async function leaveOthersGoods(
         detail: `goods of this purchase came back with ${about}, but untag took their money: refund them with refundPayment, or ask the till`,
       },
     )
-  return items.filter(({ purchase_id: id }) => id === null || !others.has(id))
+  return others
 }
