@@ -233,7 +233,7 @@ export async function checkStore(settings: Settings, parts: DoctorParts): Promis
       })
     : []
   const agent = identity
-    ? await checkAgent({ data, identity, config: config?.config, ...parts, send: parts.sendToAgent })
+    ? await checkAgent({ data, identity, config: config?.config, file, ...parts, send: parts.sendToAgent })
     : agentOnDefaultPort(await agentReadiness(), data)
   return [
     ...(await checkFolder(data, { minFreeMb, freeBytes: free })),
@@ -326,11 +326,11 @@ async function checkIdentity(data: string): Promise<Finding> {
     const demo = near === '' ? runningDemo() : undefined
     return {
       what: 'enrolment',
-      state: 'note',
+      state: 'wrong',
       detail:
         demo === undefined
-          ? `no agent in ${data}; enrol one with untag edge enrol${near}`
-          : `no agent in ${data}; a demo runs: check it with untag doctor --data ${demo}`,
+          ? `no agent in ${data}: enrol one with untag edge enrol, or name its folder with --data${near}`
+          : `no agent in ${data}: a demo runs, check it with untag doctor --data ${demo}`,
     }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }

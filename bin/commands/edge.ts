@@ -34,7 +34,7 @@ import {
 import type { Log } from '../../edge-agent/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { agentFetch } from '../api-client.ts'
-import { configFile } from '../../host/config-file.ts'
+import { CONFIG_IN_USE, configFile, configInUse } from '../../host/config-file.ts'
 import { credentialFile } from '../../host/credential-file.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { listen } from '../../host/http-server.ts'
@@ -276,8 +276,12 @@ export async function startEdge(
     stops.push(server.close)
     const scheme = certificate ? 'https' : 'http'
     const pushes = pushPort()
-    const agent = startAgent({
+    const { config: file } = settings
+    const agent: Agent = startAgent({
       ...partsOf(settings, identity, log),
+      ...(file !== undefined && {
+        configFile: configFile(file, () => store(agent, CONFIG_IN_USE, configInUse(file), log)),
+      }),
       platform,
       identity,
       config,
@@ -293,6 +297,7 @@ export async function startEdge(
     server.serve(localApp(agent, { hosts: () => hosts, log, credential, dataDir: resolve(data), pushes, lostLogLines }))
     const url = `${scheme}://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
     const isFirstStart = storeUrls(agent, [url, ...hosts.map((name) => `${scheme}://${name}`)], log)
+    store(agent, CONFIG_IN_USE, configInUse(file), log)
     await agent.ready(FIRST_CONTACT_MS)
     return { url, agent, isFirstStart, newPairingUrl: () => newPairingUrl(agent, url), stop }
   } catch (error) {
@@ -325,7 +330,7 @@ async function enrolledIdentity(data: string): Promise<Identity> {
 }
 
 /** Files, network and log of this machine for the agent. */
-function partsOf({ data, runtimeDir, config, mqttUrl, ca: caFile }: EdgeSettings, identity: Identity, log: ProcessLog) {
+function partsOf({ data, runtimeDir, mqttUrl, ca: caFile }: EdgeSettings, identity: Identity, log: ProcessLog) {
   // The option replaces the CA of the enrolment, so that a renewed CA needs no new enrolment.
   const ca = caFile === undefined ? identity.ca : readCa('--ca', caFile)
   return {
@@ -336,7 +341,6 @@ function partsOf({ data, runtimeDir, config, mqttUrl, ca: caFile }: EdgeSettings
     openLine: ca === undefined ? openMqttLine : mqttLineTrusting(ca),
     log,
     watermarkFolders: [runtimeFiles(runtimeDir), runtimeFiles(data)],
-    ...(config !== undefined && { configFile: configFile(config) }),
     ...(mqttUrl !== undefined && { mqttUrl }),
     onFatal(why: Error) {
       log.error({ err: why }, 'the ledger failed, so this process ends and checks it at the next start')
@@ -386,16 +390,22 @@ function ownCredential(data: string, platform: Platform, log: Log): () => string
 }
 
 /** Stores the agent's addresses for `untag edge link`. Returns true if none were stored before. */
-function storeUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
-  const known = ledger.metadata.get(LOCAL_URLS)
-  const text = JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url)))
+function storeUrls(agent: Agent, urls: readonly string[], log: Log): boolean {
+  const isKnown = agent.ledger.metadata.get(LOCAL_URLS) !== undefined
+  return (
+    store(agent, LOCAL_URLS, JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url))), log) && !isKnown
+  )
+}
+
+/** Stores what `untag edge link` and `untag doctor` read beside the running agent. Returns false if that fails. */
+function store({ ledger }: Agent, key: string, text: string, log: Log): boolean {
   try {
-    if (text !== known) ledger.commits.now(() => ledger.metadata.set(LOCAL_URLS, text))
+    if (text !== ledger.metadata.get(key)) ledger.commits.now(() => ledger.metadata.set(key, text))
+    return true
   } catch (error) {
-    log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
+    log.warn({ err: error, key }, 'this cannot be stored: untag edge link and untag doctor read the former value')
     return false
   }
-  return known === undefined
 }
 
 function newPairingUrl({ ledger, platform }: Agent, url: string): string {

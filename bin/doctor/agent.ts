@@ -4,6 +4,7 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
+import { compareConfig, CONFIG_IN_USE } from '../../host/config-file.ts'
 import { readCredential } from '../../host/credential-file.ts'
 import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
@@ -62,6 +63,8 @@ export interface AgentCheck {
   readonly identity: Identity
   /** Undefined without a valid configuration file. */
   readonly config: AgentConfig | undefined
+  /** Path of the configuration file. */
+  readonly file: string | undefined
   readonly platform: Platform
   readonly openLink: OpenLink
   readonly send: SendRequest
@@ -72,14 +75,17 @@ export interface AgentCheck {
  * configuration.
  */
 export async function checkAgent(check: AgentCheck): Promise<Finding[]> {
-  const { data, identity, config, platform, openLink, send } = check
-  const known = await storedUrl(data)
-  if (typeof known === 'object') return [known]
-  const url = known ?? 'http://127.0.0.1:8090'
+  const { data, identity, config, file, platform, openLink, send } = check
+  const stored = await readStored(data)
+  if ('what' in stored) return [stored]
+  const url = stored.url ?? 'http://127.0.0.1:8090'
   const { agentId } = identity
   const other = await otherAgentAt({ url, agentId, send })
   if (other !== undefined) return [await hiddenByOther(other, { url, agentId, data })]
-  const ask = () => askAgent({ url, agentId, credential: credentialOf(data), data, send })
+  const ask = async () => {
+    const answer = await askAgent({ url, agentId, credential: credentialOf(data), data, send })
+    return answer && file !== undefined ? [...configFindings(file, stored.config), ...answer] : answer
+  }
   const answer = await ask()
   if (answer) return answer
   const lock = await takeLock(data)
@@ -101,10 +107,21 @@ export async function checkAgent(check: AgentCheck): Promise<Finding[]> {
   }
   try {
     const devices = config ? await checkDevicesAlone(config.devices, { platform, openLink }) : []
-    return [notRunning(known, data), ...devices]
+    return [notRunning(stored.url, data), ...devices]
   } finally {
     lock?.release()
   }
+}
+
+/** A running agent knows nothing of another file, or of changes after its start: its devices then say nothing about it. */
+function configFindings(file: string, stored: string | undefined): Finding[] {
+  const compared = compareConfig(file, stored)
+  if (compared === undefined || compared === 'in use') return []
+  const how =
+    compared === 'changed'
+      ? `${file} was changed after the agent read it: restart the agent to use it.`
+      : `the running agent ${compared.other === undefined ? 'was started without a configuration file' : `uses ${compared.other}`}, not ${file}: to use ${file}, restart the agent with --config ${file}.`
+  return [{ what: 'configuration', state: 'wrong', detail: `${how} The devices below are those that it uses` }]
 }
 
 /** Another agent answers at the address of this one. This agent may run without its port, or not at all. */
@@ -142,11 +159,18 @@ function credentialOf(data: string): string | undefined {
   }
 }
 
-/** Address that the agent stored at its first start. A finding if its ledger cannot be read. */
-async function storedUrl(data: string): Promise<string | undefined | Finding> {
+/** What the agent stored at its last start. Empty before its first start. */
+interface Stored {
+  readonly url?: string | undefined
+  /** Its configuration file, see `compareConfig`. */
+  readonly config?: string | undefined
+}
+
+/** Reads what the agent stored at its last start. A finding if its ledger cannot be read. */
+async function readStored(data: string): Promise<Stored | Finding> {
   const file = join(data, 'ledger.db')
   // `openLedgerFile` would create a missing file.
-  if (!existsSync(file)) return undefined
+  if (!existsSync(file)) return {}
   try {
     // Not at the top: the doctor must also run where better-sqlite3 does not load.
     const { openLedgerFile } = await import('../../edge-agent/ledger/file/ledger-file.ts')
@@ -154,8 +178,9 @@ async function storedUrl(data: string): Promise<string | undefined | Finding> {
     const { LOCAL_URLS } = await import('../../edge-agent/ledger/pairings.ts')
     const db = openLedgerFile(file)
     try {
-      const urls = JSON.parse(openMetadata(db).get(LOCAL_URLS) ?? '[]') as string[]
-      return urls[0]
+      const metadata = openMetadata(db)
+      const [url] = JSON.parse(metadata.get(LOCAL_URLS) ?? '[]') as string[]
+      return { url, config: metadata.get(CONFIG_IN_USE) }
     } finally {
       db.close()
     }

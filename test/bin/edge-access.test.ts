@@ -68,10 +68,17 @@ describe('commands while the agent runs', () => {
     const wrong = await doctor(station, 'dev_typo')
     expect(wrong.stdout).toMatch(/✗ registration +dev_typo is unknown_device: .*registerDevice/)
     expect(wrong.code).toBe(1)
+    // The agent runs with another file: what it says of its devices is not about this one.
+    expect(wrong.stdout).toMatch(
+      new RegExp(
+        `✗ configuration +the running agent uses \\S+, not ${file}: .*restart the agent with --config ${file}`,
+      ),
+    )
     const right = await doctor(station)
     expect(right.stdout).toMatch(/✓ registration +1 device in store st_/)
     // The running agent names the three boards without power.
     const faults = right.stdout.split('\n').filter((line) => line.startsWith('✗'))
+    expect(faults.shift()).toMatch(/^✗ configuration +the running agent uses/)
     expect(faults.map((line) => /^✗ dev_\w+ .*absent, (\S+): .*Check its power/.exec(line)?.[1])).toEqual(
       Object.values(BOARDS),
     )

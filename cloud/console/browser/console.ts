@@ -160,7 +160,8 @@ document.addEventListener('htmx:beforeSwap', () => {
   const control = document.activeElement
   if (control && control !== document.body) focused = control.matches(PLACES) ? focusOf(control) : undefined
 })
-document.addEventListener('htmx:afterSettle', () => {
+// In the task of the swap: htmx settles some 20 ms later, and a key that is pressed meanwhile would go to the page.
+document.addEventListener('htmx:afterSwap', () => {
   const before = focused
   focused = undefined
   const active = document.activeElement

@@ -10,6 +10,8 @@ import type { ConsoleAssets } from '../frame/assets.ts'
 import type { FormState } from '../frame/form.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
 
+const SIGN_IN = '/console/sign-in'
+
 /** What the pages for visitors show. */
 export interface VisitorView {
   readonly language: Language
@@ -17,14 +19,25 @@ export interface VisitorView {
   readonly form: FormState
 }
 
+/**
+ * Address of a page in the other language. It keeps `query`. `path`: undefined if the page is at its own address, and
+ * not the answer of a form.
+ */
+function inOtherLanguage(language: Language, path = '', query: Readonly<Record<string, string>> = {}): string {
+  return `${path}?${new URLSearchParams({ ...query, lang: otherLanguage(language) })}`
+}
+
 function VisitorPage({
   view,
   title,
+  otherHref,
   failed,
   children,
 }: {
   view: VisitorView
   title: string
+  /** Address of this page in the other language. */
+  otherHref: string
   /** Title above the reason of a rejected form. Default: not signed in. */
   failed?: string
   children?: Child
@@ -32,13 +45,7 @@ function VisitorPage({
   const { language, assets, form } = view
   const texts = consoleTexts(language)
   return (
-    <AlonePage
-      title={title}
-      language={language}
-      texts={texts}
-      assets={assets}
-      otherHref={`?lang=${otherLanguage(language)}`}
-    >
+    <AlonePage title={title} language={language} texts={texts} assets={assets} otherHref={otherHref}>
       {form.message === undefined ? null : (
         <Notice tone="warn" title={failed ?? texts.signIn.failed} isUrgent>
           {form.message}
@@ -57,6 +64,7 @@ function VisitorPage({
 export function SignInPage({
   view,
   to,
+  at,
   provider,
   again,
   site,
@@ -65,6 +73,8 @@ export function SignInPage({
 }: {
   view: VisitorView
   to: string
+  /** Address of the page in whose place this one is shown. */
+  at: URL | undefined
   provider: string | undefined
   /** True if the session of this browser has ended. Without its cookie only the browser knows (browser/typed.ts). */
   isEnded?: boolean
@@ -79,8 +89,11 @@ export function SignInPage({
       {signIn.endedText}
     </Notice>
   )
+  const otherHref = at
+    ? inOtherLanguage(view.language, at.pathname, Object.fromEntries(at.searchParams))
+    : inOtherLanguage(view.language, SIGN_IN, { to, ...(isEnded && { ended: '' }) })
   return (
-    <VisitorPage view={view} title={signIn.title}>
+    <VisitorPage view={view} title={signIn.title} otherHref={otherHref}>
       {isEnded ? ended : null}
       {isEnded || form.message !== undefined ? null : <template data-ended>{ended}</template>}
       {provider === undefined ? null : (
@@ -151,14 +164,17 @@ export function AccountPage({
   view,
   accounts,
   usedBefore,
+  to,
 }: {
   view: VisitorView
   accounts: readonly string[]
   usedBefore: readonly string[]
+  to: string
 }) {
   const { signIn } = consoleTexts(view.language)
   return (
-    <VisitorPage view={view} title={signIn.accountTitle}>
+    // The provider answers once, so the sign-in begins again.
+    <VisitorPage view={view} title={signIn.accountTitle} otherHref={inOtherLanguage(view.language, SIGN_IN, { to })}>
       <p>{signIn.accountLead}</p>
       <form class="stack" method="post" action="/console/sign-in/account">
         <AccountChoice form={view.form} language={view.language} accounts={accounts} usedBefore={usedBefore} />
@@ -173,7 +189,11 @@ export function AccountPage({
 export function CodePage({ view, to }: { view: VisitorView; to: string }) {
   const { signIn } = consoleTexts(view.language)
   return (
-    <VisitorPage view={view} title={signIn.codeTitle}>
+    <VisitorPage
+      view={view}
+      title={signIn.codeTitle}
+      otherHref={inOtherLanguage(view.language, `${SIGN_IN}/code`, { to })}
+    >
       <p>{signIn.codeLead}</p>
       <form class="stack" method="post" action="/console/sign-in/code">
         <input type="hidden" name="to" value={to} />
@@ -191,7 +211,7 @@ export function InvitationPage({ view, email }: { view: VisitorView; email: stri
   const { form } = view
   if (email === undefined)
     return (
-      <VisitorPage view={view} title={signIn.invitationTitle}>
+      <VisitorPage view={view} title={signIn.invitationTitle} otherHref={inOtherLanguage(view.language)}>
         <p>{signIn.invitationGone}</p>
         <a class="button" href="/console/sign-in">
           {signIn.toSignIn}
@@ -199,7 +219,12 @@ export function InvitationPage({ view, email }: { view: VisitorView; email: stri
       </VisitorPage>
     )
   return (
-    <VisitorPage view={view} title={signIn.invitationTitle} failed={signIn.invitationOpen}>
+    <VisitorPage
+      view={view}
+      title={signIn.invitationTitle}
+      otherHref={inOtherLanguage(view.language)}
+      failed={signIn.invitationOpen}
+    >
       <p>{signIn.invitationLead(email)}</p>
       <form class="stack" method="post">
         <input type="hidden" name="username" value={email} autocomplete="username" />

@@ -134,6 +134,7 @@ export class SignInPages {
   addTo(app: Hono): void {
     app.get('/console/sign-in', (c) => this.page(c))
     app.post('/console/sign-in', (c) => this.signIn(c))
+    app.get('/console/sign-in/code', (c) => this.codePage(c))
     app.post('/console/sign-in/code', (c) => this.confirm(c))
     app.get('/console/sign-in/openid-connect', (c) => this.openId(c))
     app.get(CALLBACK_PATH, (c) => this.openIdAnswer(c))
@@ -162,7 +163,9 @@ export class SignInPages {
     const hadSession = sessionTokenOf(c, this.#services.config) !== undefined
     const isPage = url.pathname !== '/console/sign-in'
     const isEnded = form === NO_FORM && (isPage ? hadSession : url.searchParams.has('ended'))
-    const parts = { view, to: ownAddress(to ?? here), provider, again, site: this.#site, accounts, isEnded }
+    // The answer of a form of this page is at no address of its own.
+    const at = isPage && form === NO_FORM ? url : undefined
+    const parts = { view, to: ownAddress(to ?? here), at, provider, again, site: this.#site, accounts, isEnded }
     return this.#show(c, SignInPage(parts), status)
   }
 
@@ -183,6 +186,14 @@ export class SignInPages {
       const shown = accounts.length === 0 ? state : { ...state, message: severalAccounts }
       return this.page(c, shown, status, form?.text('to'), { accounts })
     }
+  }
+
+  /** The page of the second step, at an address of its own for the other language. */
+  codePage(c: Context): Response | Promise<Response> {
+    const to = ownAddress(c.req.query('to') ?? HOME)
+    if (sessionTokenOf(c, this.#services.config) === undefined)
+      return c.redirect(`/console/sign-in?${new URLSearchParams({ to })}`, 303)
+    return this.#show(c, CodePage({ view: this.#viewOf(c, NO_FORM), to }), 200)
   }
 
   /** The second step of a sign-in. The cookie holds the pending session of the first step. */
@@ -239,7 +250,11 @@ export class SignInPages {
       if (accounts.length === 0) return this.#openIdFailed(c, error, to)
       const { flow: next = '', usedBefore = [] } = error instanceof Failure ? error.extras : {}
       setFlowCookie(c, this.#services.config, { flow: next, to })
-      return this.#show(c, AccountPage({ view: this.#viewOf(c, NO_FORM), accounts, usedBefore }), 200)
+      return this.#show(
+        c,
+        AccountPage({ view: this.#viewOf(c, NO_FORM), accounts, usedBefore, to: ownAddress(to) }),
+        200,
+      )
     }
   }
 

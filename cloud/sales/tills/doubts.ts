@@ -24,6 +24,8 @@ const TEXTS = {
   sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
   item_changed: ({ tag }: Doubt) =>
     `the goods with the tag ${tag} came back, or were counted again, since they were sold`,
+  not_sold_at_a_till: ({ tag }: Doubt) =>
+    `untag took the money for the goods with the tag ${tag}: refund them with refundPayment, if the till did not pay it back`,
   sale_is_void: ({ subject }: Doubt) => `${subject} was voided before it arrived: its goods alarm`,
   sale_product_unknown: ({ subject }: Doubt) => `the product ${subject} is not in the catalogue of this store`,
   sale_total_differs: ({ subject }: Doubt) => `the lines of ${subject} do not add up to its total`,
@@ -53,8 +55,8 @@ export function warningOf(doubt: Doubt): Warning {
   }
 }
 
-/** What needs no attention of people. */
-const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void'])
+/** What needs no attention of people, or has an exception of its own: `return_unclear`. */
+const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void', 'not_sold_at_a_till'])
 
 /** Doubts of one code that are exceptions of their own. More are one exception about the sale. */
 const EXCEPTIONS_OF_CODE = 20

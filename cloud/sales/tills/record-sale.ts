@@ -210,7 +210,10 @@ async function bookSale(
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   const isAllowed = incoming.recorded.withoutReturns !== true
   const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
-  await noteOthersGoods(call, store, inStore, about)
+  const others = await paidAtUntag(call, store, inStore, about)
+  for (const { item, lineId, tag } of rows.returned)
+    if (others.has(item?.purchase_id ?? ''))
+      doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
   const back = inStore.filter((item) => isSold(item.item_status))
   await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
   // Their sale may be on its way.
@@ -352,13 +355,13 @@ async function itemsOf(
   )
 }
 
-/** Goods whose money untag took came back: a till may have paid it back, so staff look. */
-async function noteOthersGoods(
+/** The purchases of these items whose money untag took. The till may have paid it back, so staff look. */
+async function paidAtUntag(
   { db, nowMs, services: { platform } }: Call,
   { store_id: storeId, tenant }: Row<'store'>,
   items: readonly Row<'protected_item'>[],
   about: string,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const ids = items.flatMap(({ purchase_id: id, item_status: status }) => (id !== null && isSold(status) ? [id] : []))
   const others = new Set(
     ids.length === 0
@@ -383,4 +386,5 @@ async function noteOthersGoods(
         detail: `goods of this purchase came back with ${about}, but untag took their money: refund them with refundPayment, or ask the till`,
       },
     )
+  return others
 }

@@ -16,10 +16,9 @@ import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { amountsOfPieces, isCoupon, paidByLine } from '../../shop/purchases/line-value.ts'
+import { amountsOfPieces, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
-import type { WholePurchase } from '../../shop/purchases/present.ts'
 import { findPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
 import { refundsOf } from '../../shop/purchases/refund-queries.ts'
 import { assertFewRefunds, insertRefund, refundableCent, returnedPieces } from '../../shop/purchases/refunds.ts'
@@ -28,6 +27,7 @@ import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import { findReturn, findSale, salesWithCode, saveReturns, soldTimes, waitingReturns } from './queries.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
+import { wantedOf } from './wanted-pieces.ts'
 
 /** Goods that came back to a till (ADR till-sales). */
 
@@ -467,46 +467,4 @@ async function returnPieces(
   call.changed(purchase.purchase_id)
   if (items.length > 0) notifyGates(call, store.store_id)
   return { returnId: request.returnId, purchaseId: purchase.purchase_id, amountCent, items }
-}
-
-type Wanted = Parameters<typeof choosePieces>[3][number]
-
-/** The lines of untag that a return names by the till's lines, by tags, or by nothing: all that is left. */
-async function wantedOf(
-  { db }: Call,
-  { purchase: { tenant }, lines: all }: WholePurchase,
-  gone: ReturnType<typeof returnedPieces>,
-  request: KeptReturn,
-): Promise<Wanted[]> {
-  if (request.lines)
-    return request.lines.map(({ lineId, quantity, ...tags }, i) => {
-      const line = all.find(({ till_line }) => till_line === lineId)
-      if (!line)
-        throw notFound('line of this sale', {
-          path: `lines[${i}].lineId`,
-          fix: 'send the lineId of recordSales, or its position',
-        })
-      if (quantity !== undefined && line.weight_grams === null && !Number.isInteger(quantity))
-        throw invalid(`lines[${i}].quantity`, 'must be whole, because the line has pieces')
-      // Weighed goods are one piece.
-      const count = quantity === undefined ? undefined : line.weight_grams === null ? quantity : 1
-      return { itemLineId: line.line_id, quantity: count, ...tags }
-    })
-  const tags = tagsOf(request)
-  if (tags.length === 0)
-    return all
-      .filter((line) => !isCoupon(line) && line.quantity > (gone.get(line.line_id)?.quantity ?? 0))
-      .map((line) => ({ itemLineId: line.line_id }))
-  const wanted = new Map<string, { itemLineId: string; epcs: string[]; tagUids: string[]; tagIds: string[] }>()
-  const itemOf = await itemsWith(db, tenant, [request])
-  for (const { kind, id, isValid } of tags) {
-    const item = isValid ? itemOf({ [kind]: id }) : undefined
-    const lineId = item?.line_id ?? ''
-    if (!all.some((line) => line.line_id === lineId))
-      throw invalid(`${kind}s`, `${id} is not a piece of this sale`, 'item_unknown')
-    const wish = wanted.get(lineId) ?? { itemLineId: lineId, epcs: [], tagUids: [], tagIds: [] }
-    wish[`${kind}s`].push(id)
-    wanted.set(lineId, wish)
-  }
-  return [...wanted.values()]
 }

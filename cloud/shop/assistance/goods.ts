@@ -15,7 +15,7 @@ export interface GoodsOfRequest {
   readonly products: readonly string[]
 }
 
-/** What the subject of a request names: a purchase, its line, or a tag. */
+/** What a request names: a purchase, a line, or a tag. */
 interface Named {
   readonly purchaseId?: string
   /** Line of a purchase, or tag. */
@@ -48,7 +48,7 @@ export async function goodsOfRequests(
     [...named].map(([requestId, { purchaseId, key }]) => {
       const ofKey = key === undefined ? [] : (lines.ofKey.get(key) ?? products.get(key) ?? [])
       const ofPurchase = purchaseId === undefined ? [] : (lines.ofPurchase.get(purchaseId) ?? [])
-      const names = [...new Set(key === undefined ? ofPurchase : ofKey)].slice(0, PRODUCTS_LIMIT)
+      const names = [...new Set(ofKey.length > 0 ? ofKey : ofPurchase)].slice(0, PRODUCTS_LIMIT)
       return [requestId, { tag: key === undefined || isLine(key) ? undefined : key, products: names }]
     }),
   )
@@ -59,9 +59,13 @@ function namedBy(
   tagsOfAlarms: ReadonlyMap<string, string>,
 ): Named {
   if (reason === 'shopper' || subject === null) return {}
-  const key = reason === 'alarm' ? tagsOfAlarms.get(subject) : subject.slice(subject.indexOf(' ') + 1)
-  if (purchaseId !== null) return { purchaseId }
-  return key === undefined || key === '-' ? {} : { key }
+  const about = subject.slice(subject.indexOf(' ') + 1)
+  const ofPurchase = purchaseId === null ? about : about.slice(purchaseId.length + 1)
+  const key = reason === 'alarm' ? tagsOfAlarms.get(subject) : ofPurchase
+  return {
+    ...(purchaseId !== null && { purchaseId }),
+    ...(key !== undefined && key !== '' && key !== '-' && { key }),
+  }
 }
 
 /** Ids of lines have this prefix, so that no line is shown as a tag. */

@@ -163,17 +163,25 @@ interface Denial {
   reason: 'manual_assistance_required' | 'exception_hold'
   deviceId: string | null
   purchaseId: string | null
-  /** Item that was denied; null if a whole purchase was denied. */
+  /** Tag or line that was denied; null if a whole purchase was denied. */
   item: string | null
 }
 
 /**
- * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
+ * Opens a request for a tag that needs staff. If a request for this device and purchase is open, it names this tag of the
+ * purchase instead of an earlier one. Does nothing if a request for this device and item is open.
  */
 async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
   const { tenant, storeId, reason, deviceId, purchaseId, item } = denial
-  const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
-  const open = await findOpenRequest(scope.db, storeId, subject)
+  const subject = [
+    deviceId ?? '-',
+    ...(purchaseId === null ? [item ?? '-'] : [purchaseId, ...(item === null ? [] : [item])]),
+  ].join(' ')
+  const open =
+    purchaseId === null
+      ? await findOpenRequest(scope.db, storeId, subject)
+      : await findOpenOfPurchase(scope.db, storeId, deviceId, purchaseId)
+  if (open && item !== null && open.subject !== subject) await update(scope.db, open, { subject })
   // Limits the requests that a gate can open. Further denials appear only in the event list.
   if (open || (await countOpen(scope.db, storeId, reason)) >= OPEN_LIMIT) return
   await openForSubject(scope, { tenant, storeId, deviceId, purchaseId, reason, subject, requestedBy: null })
@@ -226,6 +234,22 @@ function findOpenRequest(db: Db, storeId: string, subject: string): Promise<Row<
     .selectAll()
     .where('store_id', '=', storeId)
     .where('subject', '=', subject)
+    .where('status', '<>', sql.lit('closed'))
+    .executeTakeFirst()
+}
+
+function findOpenOfPurchase(
+  db: Db,
+  storeId: string,
+  deviceId: string | null,
+  purchaseId: string,
+): Promise<Row<'assistance_request'> | undefined> {
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('device_id', deviceId === null ? 'is' : '=', deviceId)
+    .where('purchase_id', '=', purchaseId)
     .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
 }
@@ -350,7 +374,7 @@ export async function raiseForEvent(
     reason,
     deviceId: event.deviceId ?? null,
     purchaseId: event.purchaseId ?? null,
-    item: event.itemLineId ?? event.epc ?? event.tagUid ?? (event.tagId ? foldText(event.tagId) : null),
+    item: event.epc ?? event.tagUid ?? (event.tagId ? foldText(event.tagId) : null) ?? event.itemLineId ?? null,
   })
 }
 

@@ -64,13 +64,15 @@ export class HandledAlarms {
   readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number; raisedMs: number }>()
   /** Events of the alarms before the start, oldest first. */
   readonly #before: readonly ProtectionEvent[]
+  /** True if alarms of the last day before the start are missing in `before`. */
+  readonly isBeforeCut: boolean
 
   constructor(parts: HandledAlarmsParts) {
     this.#parts = parts
     const rows = parts.ledger.journal.alarmsSince(parts.nowMs() - KEPT_MS)
-    this.#before = rows
-      .flatMap(({ body: { event } }) => (event && event.deviceId !== undefined ? [event] : []))
-      .slice(-ALARM_STATES_LIMIT)
+    const alarms = rows.flatMap(({ body: { event } }) => (event && event.deviceId !== undefined ? [event] : []))
+    this.#before = alarms.slice(-ALARM_STATES_LIMIT)
+    this.isBeforeCut = alarms.length > ALARM_STATES_LIMIT
     for (const { deviceId = '', eventId } of this.#before) this.#remember(deviceId, eventId)
     for (const { seq, body } of rows) if (body.evidence?.kind === 'alarm_handled') this.#restore(body.evidence, seq)
   }

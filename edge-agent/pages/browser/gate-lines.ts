@@ -42,14 +42,19 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
     const newestFirst = [...lines.querySelectorAll<HTMLElement>('li')].toSorted(
       (a, b) => Number(b.dataset['at']) - Number(a.dataset['at']),
     )
-    const { shown, hidden, waiting } = arrangeLines(newestFirst, (line) => {
+    const { shown, hidden, waiting, isCut } = arrangeLines(newestFirst, (line) => {
       const { tag = '', alarm } = line.dataset
       return { tag, alarmId: alarm, step: stepOf(line) }
     })
     for (const line of shown) line.hidden = false
     for (const line of hidden) line.hidden = true
     lines.replaceChildren(...shown, ...hidden)
-    write('more-open', texts.gate.moreOpen(waiting))
+    // Of alarms that left the list, this page does not learn when they are handled.
+    if (isCut) {
+      lines.dataset['cut'] = 'true'
+      write('list-begin', texts.gate.listCut)
+    }
+    write('more-open', texts.gate.moreOpen(waiting, lines.dataset['cut'] !== undefined))
     slot('more-open').hidden = waiting === 0
   }
 

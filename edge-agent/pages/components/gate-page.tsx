@@ -56,6 +56,8 @@ interface GatePageProps {
   view: GateView
   /** Newest first. */
   lines: readonly GateLine[]
+  /** True if open alarms are missing in `lines`. */
+  isCut: boolean
   /** Start of the agent, with which the list begins. Wall clock. */
   startedMs: number
   /** What a person did about an alarm. */
@@ -70,10 +72,11 @@ export function GatePage(props: GatePageProps) {
   const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, startedMs, stateOf } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
-  const { shown, hidden, waiting } = arrangeLines(
+  const { shown, hidden, waiting, ...arranged } = arrangeLines(
     lines.map((line) => ({ ...line, state: line.alarmId === undefined ? undefined : stateOf(line.alarmId) })),
     ({ tag, alarmId, state }) => ({ tag, alarmId, step: state?.step }),
   )
+  const isCut = props.isCut || arranged.isCut
   return (
     <Frame
       title={`${title} · untag`}
@@ -106,7 +109,7 @@ export function GatePage(props: GatePageProps) {
           <LanguageSwitch other={localization.other} />
           <ScreenButtons texts={texts} hasSounds={hasSounds} />
         </div>
-        <ol data-slot="lines">
+        <ol data-slot="lines" data-cut={isCut || undefined}>
           {[...shown, ...hidden].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (
             <li
               data-tone={tone}
@@ -128,12 +131,14 @@ export function GatePage(props: GatePageProps) {
           ))}
         </ol>
         <div class="soft" data-slot="more-open" hidden={waiting === 0}>
-          {texts.gate.moreOpen(waiting)}
+          {texts.gate.moreOpen(waiting, isCut)}
         </div>
         <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
           {texts.gate.noDecisions}
         </p>
-        <p class="soft">{texts.gate.listSince(dayTime(startedMs, texts.language))}</p>
+        <p class="soft" data-slot="list-begin">
+          {isCut ? texts.gate.listCut : texts.gate.listSince(dayTime(startedMs, texts.language))}
+        </p>
       </aside>
       <AlarmDialog texts={texts} />
       <SignIn texts={texts} />

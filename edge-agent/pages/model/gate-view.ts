@@ -36,8 +36,8 @@ export interface GateLine {
 /** Lines that a screen of 600 px shows without scrolling. The last one is never an open alarm. */
 const LINES_SHOWN = 5
 const OPEN_SHOWN = LINES_SHOWN - 1
-/** Open alarms that the list keeps for when others are handled. */
-const OPEN_KEPT = 100
+/** Maximum open alarms that the list keeps beside those that it shows, for when others are handled. */
+export const MORE_KEPT = 100
 
 /** What a line is in the list. */
 interface GateLineFacts {
@@ -48,8 +48,8 @@ interface GateLineFacts {
 
 /**
  * Arranges the lines of a gate, which come with the newest first: open alarms, then the last other decisions. An alarm is
- * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: number of open alarms that
- * are not shown. The others are forgotten.
+ * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: number of kept open alarms
+ * that are not shown. Older lines are forgotten. `isCut`: open alarms are among them.
  */
 export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateLineFacts) {
   const tags = new Set<string>()
@@ -63,13 +63,14 @@ export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateL
     ;(isOpen ? open : others).push(line)
   }
   const shown = open.slice(0, OPEN_SHOWN)
-  const waiting = open.slice(OPEN_SHOWN, OPEN_KEPT)
+  const waiting = open.slice(OPEN_SHOWN, OPEN_SHOWN + MORE_KEPT)
   const last = others.slice(0, LINES_SHOWN)
   const room = LINES_SHOWN - shown.length
   return {
     shown: [...shown, ...last.slice(0, room)],
     hidden: [...waiting, ...last.slice(room)],
     waiting: waiting.length,
+    isCut: open.length > shown.length + waiting.length,
   }
 }
 

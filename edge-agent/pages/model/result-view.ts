@@ -107,12 +107,8 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
       seconds: ALARM_SECONDS,
     })
   if (result.kind === 'order') return order(result.order, texts)
-  const { what, todo } = texts.notUnderstood[result.why]
-  const isBroken = result.why === 'out_of_order'
-  return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, {
-    message: what,
-    advice: todo,
-  })
+  const { headline, what, todo } = texts.notUnderstood[result.why]
+  return view(result.why === 'out_of_order' ? 'staff' : 'note', headline, { message: what, advice: todo })
 }
 
 /** The goods that are left, in words. A longer list ends with an ellipsis. */

@@ -34,8 +34,8 @@ const STATION = `
 }
 .typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem; min-width: 16rem } }
 /* All controls are in one line, whatever the language and the name of the operator. */
-@media (min-width: 900px) { .station :is(.screen, .operator) { flex-wrap: nowrap; min-width: 0 } .station .operator p { min-width: 0; overflow-wrap: anywhere } .station footer button { white-space: nowrap } }
-@media (min-width: 900px) and (max-width: 1300px) { .station footer { gap: .5rem } .station footer button { padding: .2rem .7rem } .station .language { padding: 0 .2rem } .station .operator p { font-size: .8rem; line-height: 1.2 } }
+@media (min-width: 900px) { .station :is(.screen, .operator) { flex-wrap: nowrap } .station .operator { min-width: 0 } .station footer > :is(.screen, .language) { flex: none } .station .operator p { min-width: 0; overflow-wrap: anywhere } .station footer button { white-space: nowrap } }
+@media (min-width: 900px) and (max-width: 1300px) { .station footer { gap: .5rem } .station footer button { padding: .2rem .5rem } .station .language { padding: 0 .2rem } .station .operator { align-items: flex-end } .station .operator p { font-size: .8rem; line-height: 1.2 } .typed { min-width: 13rem } }
 .typed label { display: block; font-size: .8rem; color: var(--soft) }
 .typed .row { flex-wrap: nowrap }
 .typed input { flex: 1; width: 100%; min-width: 0; background: var(--paper) }

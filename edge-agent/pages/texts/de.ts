@@ -245,7 +245,6 @@ export const de: Texts = {
   refused: 'Noch nicht freigegeben',
   nothingToRelease: 'Nichts freizugeben',
   callStaff: 'Bitte Personal fragen',
-  notARelease: 'Nicht erkannt',
   unknown: {
     what: 'Ist das Etikett ab?',
     why: 'Das Gerät hat die Freigabe nicht bestätigt.',
@@ -259,39 +258,63 @@ export const de: Texts = {
   reasons: reasonsDe,
   noReason: 'Es wurde kein Grund genannt.',
   notUnderstood: {
-    unknown_code: { what: 'Dieser Code ist kein Beleg.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
+    unknown_code: {
+      headline: 'Nicht erkannt',
+      what: 'Dieser Code ist kein Beleg.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen.',
+    },
     unknown_code_or_number: {
+      headline: 'Nicht erkannt',
       what: 'Dieser Code ist kein Beleg.',
       todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: Ist es die Nummer eines Einkaufs, anmelden und sie noch einmal eingeben.',
     },
     needs_connection: {
+      headline: 'Nur mit Verbindung',
       what: 'Dieser Code braucht eine Verbindung.',
       todo: 'Bitte noch einmal versuchen, wenn der Agent online ist.',
     },
     needs_staff: {
+      headline: 'Nur mit Personal',
       what: 'Die Nummer eines Einkaufs gilt nur mit Personal.',
       todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: anmelden, dann die Nummer noch einmal eingeben.',
     },
     purchase_not_paid: {
+      headline: 'Noch nicht bezahlt',
       what: 'Dieser Einkauf ist noch nicht bezahlt.',
       todo: 'Bitte bezahlen, dann den Beleg scannen.',
     },
     number_ambiguous: {
+      headline: 'Mehrere Einkäufe',
       what: 'Mehrere Einkäufe enden mit diesen Zeichen.',
       todo: 'Personal: bitte die ganze Nummer des Einkaufs eingeben.',
     },
-    receipt_expired: { what: 'Dieser Beleg ist älter als ein Tag.', todo: 'Bitte das Personal fragen.' },
-    product_code: { what: 'Das ist der Strichcode der Ware.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
+    receipt_expired: {
+      headline: 'Beleg abgelaufen',
+      what: 'Dieser Beleg ist älter als ein Tag.',
+      todo: 'Bitte das Personal fragen.',
+    },
+    product_code: {
+      headline: 'Kein Beleg',
+      what: 'Das ist der Strichcode der Ware.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen.',
+    },
     wrong_badge: {
+      headline: 'Ausweis ungültig',
       what: 'Dieser Ausweis gilt hier nicht.',
       todo: 'Mit Name und PIN anmelden, oder einen neuen Ausweis holen.',
     },
-    locked: { what: 'Zu viele falsche Versuche.', todo: 'Kurz warten, dann noch einmal versuchen.' },
+    locked: {
+      headline: 'Bitte warten',
+      what: 'Zu viele falsche Versuche.',
+      todo: 'Kurz warten, dann noch einmal versuchen.',
+    },
     no_store_key: {
+      headline: 'Noch nicht bereit',
       what: 'Der Agent kann PINs und Ausweise noch nicht prüfen.',
-      todo: 'Er holt einen neuen Schlüssel aus der Cloud. In einigen Sekunden noch einmal versuchen. Hilft das nicht, das Netz prüfen.',
+      todo: 'Er holt einen Schlüssel aus der Cloud. Gleich noch einmal versuchen, sonst das Netz prüfen.',
     },
     out_of_order: {
+      headline: 'Bitte Personal fragen',
       what: 'Die Prüfung ist wegen einer Störung fehlgeschlagen.',
       todo: 'Noch einmal scannen. Klappt es nicht, das Etikett von Hand lösen.',
     },
@@ -359,10 +382,11 @@ export const de: Texts = {
 
   signIn: 'Anmelden',
   signOut: 'Abmelden',
-  signedInAs: (name) => `Angemeldet: ${name}`,
+  signedInAs: (name) => `Angemeldet: ${name} (alle Bildschirme)`,
   whoAreYou: 'Wer sind Sie?',
   badgeToo: 'Oder den Ausweis scannen.',
-  signInFor: 'Angemeldete finden Einkäufe über die Nummer, genehmigen Freigaben und bearbeiten Alarme.',
+  signInFor:
+    'Angemeldete finden Einkäufe über die Nummer, genehmigen Freigaben und bearbeiten Alarme. Die Anmeldung gilt auf allen Bildschirmen dieses Geräts, bis zum Abmelden oder 15 Minuten nach der letzten Handlung.',
   noOperators: 'Für diese Filiale ist kein Personal registriert.',
   badgeOnly: 'nur mit Ausweis',
   pin: 'PIN',
@@ -393,10 +417,12 @@ export const de: Texts = {
     lost: 'Anzeige gestört',
     lostHint: 'Bitte das Personal ansprechen.',
     lastDecisions: 'Alarme, letzte Entscheidungen',
-    moreOpen: (count) => plural(count, 'weiterer offener Alarm', 'weitere offene Alarme'),
+    moreOpen: (count, isCut) =>
+      `${isCut ? 'Mindestens ' : ''}${plural(count, 'weiterer offener Alarm', 'weitere offene Alarme')}`,
     noDecisions: 'Noch keine.',
     inEmergency: 'Während eines Notfalls',
     listSince: (start) => `Seit ${start}, und offene Alarme vom Tag davor. Ältere: Konsole, Alarme.`,
+    listCut: 'Nur die neuesten offenen Alarme. Alle: Konsole, Alarme.',
     recovered: 'Wert der sichergestellten Ware (EUR), freiwillig',
     noAmount: 'Das ist kein Betrag. Bitte wie 49,90 schreiben, oder das Feld leer lassen.',
     handle: 'Bearbeiten',

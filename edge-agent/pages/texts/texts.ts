@@ -183,12 +183,12 @@ export interface Texts {
   /** Headline for a receipt without tagged goods. */
   nothingToRelease: string
   callStaff: string
-  notARelease: string
   unknown: Advice & { why: string }
   failed: Advice & { why: string }
   reasons: Record<DenyReason, Advice>
   noReason: string
-  notUnderstood: Record<NotUnderstood, Advice>
+  /** `headline`: what is, in few words. */
+  notUnderstood: Record<NotUnderstood, Advice & { headline: string }>
   /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
   alreadyReleased: string
@@ -253,13 +253,15 @@ export interface Texts {
     lost: string
     lostHint: string
     lastDecisions: string
-    /** The number of open alarms for which the list has no room. */
-    moreOpen(count: number): string
+    /** The number of open alarms for which the list has no room. `isCut`: there may be even more. */
+    moreOpen(count: number, isCut: boolean): string
     noDecisions: string
     /** Mark of an alarm. */
     inEmergency: string
     /** Where the list begins, and where older alarms are. */
     listSince(start: string): string
+    /** The list lacks open alarms, and where they are. */
+    listCut: string
     recovered: string
     noAmount: string
     handle: string

@@ -188,6 +188,30 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it('gives the focus back to the button of a question that was opened by mouse, while the list is refreshed', async () => {
+    const { page, close } = await open('light', 'en', 1280, { path: '/console/alarms' })
+    const opened = page.locator('.popover:popover-open')
+    await page.evaluate(`(() => {
+      globalThis.refreshed = 0
+      globalThis.lost = 0
+      addEventListener('htmx:afterSettle', () => globalThis.refreshed++, true)
+      setInterval(() => document.activeElement === document.body && globalThis.lost++, 1)
+      setInterval(() => document.querySelectorAll('[data-live]').forEach((part) => part.dispatchEvent(new Event('sse:changed'))), 100)
+    })()`)
+    for (let n = 0; n < 3; n++) {
+      await page.getByRole('button', { name: 'Record the cause' }).first().click()
+      await opened.locator('h2:focus').waitFor()
+      for (let tab = 0; tab < 14; tab++) await page.keyboard.press('Tab')
+      await page.evaluate('globalThis.refreshed = globalThis.lost = 0')
+      await page.keyboard.press('Escape')
+      await expect.poll(() => page.evaluate('globalThis.refreshed')).toBeGreaterThan(3)
+      // Not for a moment: a key that is pressed then would go to the page.
+      expect(await page.evaluate('globalThis.lost')).toBe(0)
+      expect(await page.evaluate(`document.activeElement?.getAttribute('popovertarget')`)).toMatch(/^cause-/)
+    }
+    await close()
+  })
+
   it('tells the second of two guards who decided, and stays connected when a part is replaced', async () => {
     const [one, two] = [await open('light', 'en', 390), await open('light', 'en', 390)]
     const { page } = one

@@ -74,6 +74,25 @@ describe.skipIf(NO_CHROMIUM)('a session that ends in a form', () => {
     await context.close()
   })
 
+  it('says the same in the other language, and returns to the form', async () => {
+    for (const isCookieGone of [false, true]) {
+      const { context, page } = await open('/console/operators?lang=de')
+      await nameIn(page).fill('Frau Petersen')
+      await endSessions()
+      if (isCookieGone) await context.clearCookies()
+      await page.locator('nav.bottom a').first().click()
+      await page.getByText(ENDED).waitFor()
+      await page.getByRole('link', { name: 'English' }).click()
+      await page.getByText('Your session has ended').waitFor()
+      await page.getByLabel('E-mail').fill(EMAIL)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.waitForURL('**/console/operators**')
+      await expect.poll(() => nameIn(page).inputValue()).toBe('Frau Petersen')
+      await context.close()
+    }
+  })
+
   it.each([
     ['a link of the menu', async (page: Page) => page.locator('nav.bottom a').first().click()],
     ['a reload', async (page: Page) => page.reload()],

@@ -79,7 +79,9 @@ onEveryDatabase('the sign-in pages', (kind) => {
       password: PASSWORD,
       to: '/console/agents',
     })
-    expect(await first.text()).toContain('name="code"')
+    const codePage = await first.text()
+    expect(codePage).toContain('name="code"')
+    expect(codePage).toContain('href="/console/sign-in/code?to=%2Fconsole%2Fagents&amp;lang=de"')
     const pending = cookieOf(first)
     expect((await open('/console', pending)).text).toContain('name="password"')
     const wrong = await send('/console/sign-in/code', { code: '000000' }, { cookie: pending })
@@ -87,6 +89,26 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const done = await send('/console/sign-in/code', { code: code(1), to: '/console/agents' }, { cookie: pending })
     expect([done.status, done.headers.get('location')]).toEqual([303, '/console/agents'])
     expect((await open('/console/profile', cookieOf(done))).text).not.toContain('name="email"')
+  })
+
+  it('keep in the other language where the browser returns, that the session has ended, and the second step', async () => {
+    const other = (text: string) =>
+      (/href="([^"]*lang=de)"/.exec(text)?.[1] ?? '').replaceAll('&amp;', '&').replace(/^\?/, '/console/sign-in?')
+    const toIn = (text: string) => /name="to" value="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
+    const ended = await cloud.get('/console/sign-in?to=%2Fconsole%2Falarms%3Fgate%3Ddev_1&ended')
+    const inGerman = (await cloud.get(other(ended.text))).text
+    expect(toIn(inGerman)).toBe('/console/alarms?gate=dev_1')
+    expect(inGerman).toContain('Ihre Sitzung ist beendet')
+    // At the address of a page, also with a filter.
+    const page = await open('/console/alarms?gate=dev_1', '__Host-untag_session=untag_us_old')
+    expect(other(page.text)).toBe('/console/alarms?gate=dev_1&lang=de')
+    // After a wrong password.
+    const failed = await send('/console/sign-in', { email: EMAIL, password: 'x', to: '/console/stock' })
+    expect(other(await failed.text())).toBe('/console/sign-in?to=%2Fconsole%2Fstock&lang=de')
+    const code = await open('/console/sign-in/code?to=%2Fconsole%2Fstock&lang=de', '__Host-untag_session=untag_us_old')
+    expect([code.text.includes('name="code"'), toIn(code.text)]).toEqual([true, '/console/stock'])
+    const without = await cloud.get('/console/sign-in/code?to=%2Fconsole%2Fstock')
+    expect(without.headers.get('location')).toBe('/console/sign-in?to=%2Fconsole%2Fstock')
   })
 
   it('ask which account, if the password fits several', async () => {

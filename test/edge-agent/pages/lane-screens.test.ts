@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { DENY_REASONS } from '../../../policy/vocabulary.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { ensureBuilt } from '../../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { denied, GATE, granted, newStatus, pagesBench, pairBrowser, servePages, STATION } from './pages-agent.ts'
@@ -75,13 +76,20 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     const page = await open(`station?device=${STATION}`, at.language, at)
     const smallest = at.height === SMALL.height ? READABLE_PX : 0
     expect(await faults(page, smallest)).toEqual([])
-    bench.feed.publish({ type: 'operator', deviceId: STATION, name: 'Frau Petersen' })
-    await page.getByText('Frau Petersen').first().waitFor()
+    const name = 'Frau Dr. Petersen-Lüdemann'
+    bench.feed.publish({ type: 'operator', deviceId: STATION, name })
+    await page.getByText(name).first().waitFor()
     expect((await page.locator('#code').boundingBox())?.width).toBeGreaterThan(150)
     expect(await faults(page, smallest)).toEqual([])
     const ends = await page.evaluate<number[]>(
       `[...document.querySelectorAll('footer button, footer a')].filter((each) => each.offsetParent).map((each) => Math.round(each.getBoundingClientRect().bottom))`,
     )
+    // No control lies over another one.
+    const overlaps = await page.evaluate<number>(`(() => {
+      const boxes = [...document.querySelectorAll('footer button, footer a, footer p')].filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect())
+      return boxes.filter((a, i) => boxes.some((b, n) => n > i && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length
+    })()`)
+    expect(overlaps).toBe(0)
     if (at.width === SMALL.width) expect(Math.max(...ends) - Math.min(...ends)).toBeLessThan(3)
     const answers = [
       granted({ itemCount: 4, remaining: 3 }),
@@ -94,13 +102,15 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     const shown = [
       ...answers.map((answer, n) => ({ ...answer, item: `tag ${n}` })),
       { ...denied('already_redeemed'), used },
+      ...Object.keys(textsOf('de').notUnderstood).map((why) => ({ kind: 'not_understood', why })),
     ]
     for (const [n, answer] of shown.entries()) {
       bench.happens(STATION, answer as never)
-      const { reason } = (answer as { answer: { reason?: string } }).answer
+      const reason = 'why' in answer ? answer.why : (answer as { answer: { reason?: string } }).answer.reason
       await page.locator(`.stage[data-view='result']`).waitFor()
       await page.waitForFunction(`document.querySelector('[data-slot="aloud"]').textContent !== ''`)
-      for (const fault of await faults(page, smallest)) found.push([reason ?? n, fault])
+      if (reason === 'purchase_not_paid')
+        for (const fault of await faults(page, smallest)) found.push([reason ?? n, fault])
     }
     expect(found).toEqual([])
     await page.context().close()

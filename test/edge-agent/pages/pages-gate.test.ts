@@ -160,6 +160,27 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     expect((await page.request.get(`${served.url}/favicon.ico`)).headers()['content-type']).toBe('image/svg+xml')
   })
 
+  it('are counted as at least so many once the list is cut, also after a reload', async () => {
+    for (let n = 0; n < 300; n++) {
+      const alarmId = `evt_${++alarms}`
+      bench.agent.gates.alarms.raised(GATE, alarmId)
+      bench.happens(GATE, { ...denied('item_not_paid'), item: `tag ${alarmId}`, alarmId } as never)
+    }
+    const cut = async () => {
+      await page.getByText('Mindestens 100 weitere offene Alarme').waitFor()
+      await page.getByText('Nur die neuesten offenen Alarme. Alle: Konsole, Alarme.').waitFor()
+      expect(await page.getByText('Seit ').count()).toBe(0)
+    }
+    await cut()
+    await open(page)
+    await cut()
+    const newest = `evt_${alarms}`
+    bench.agent.gates.alarms.receive(bench.agent.gates.alarms.request(), [
+      { eventId: newest, step: 'phantom', by: 'Gustav Holm' },
+    ])
+    await page.getByText('Mindestens 99 weitere offene Alarme').waitFor()
+  })
+
   it('need a new sign-in if the session has ended', async () => {
     const third = await alarm()
     bench.agent.lanes.signOut(GATE)

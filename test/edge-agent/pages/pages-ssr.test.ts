@@ -107,6 +107,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
           hasSounds: true,
           view,
           lines: [],
+          isCut: false,
           startedMs: Date.UTC(2026, 10, 20, 8, 5),
           stateOf: () => undefined,
         }),

@@ -203,7 +203,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
       await button('OK').click()
       expect((await answered).status()).toBe(503)
     }
-    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen neuen Schlüssel').waitFor()
+    await page.getByText('Der Agent kann PINs und Ausweise noch nicht prüfen. Er holt einen Schlüssel').waitFor()
     bench.hasStoreKey = true
     await page.getByLabel('PIN', { exact: true }).fill(OPERATOR.pin)
     await button('OK').click()
@@ -214,10 +214,24 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
 
   it('shows the name of an operator who signed in with a badge, as plain text', async () => {
     bench.feed.publish({ type: 'operator', deviceId: STATION, name: '<b id=evil>Mallory</b>' })
-    await page.getByText('Angemeldet: <b id=evil>Mallory</b>').waitFor()
+    await page.getByText('Angemeldet: <b id=evil>Mallory</b> (alle Bildschirme)').waitFor()
     expect(await page.locator('#evil').count()).toBe(0)
     bench.feed.publish({ type: 'operator', deviceId: STATION, name: null })
     await button('Anmelden').waitFor()
+  })
+
+  it('shows in each paired browser who is signed in at the lane, and that this holds for all of its screens', async () => {
+    bench.agent.lanes.signIn(STATION, { operatorId: OPERATOR.operatorId, pin: OPERATOR.pin }, 'a browser')
+    const context = await chromium.browser.newContext({ locale: 'de-DE', viewport: { width: 1024, height: 600 } })
+    const fresh = await context.newPage()
+    await pairBrowser(fresh, served)
+    await fresh.goto(`${served.url}/station?device=${STATION}`)
+    await fresh.getByText('Angemeldet: Frau Petersen (alle Bildschirme)').waitFor()
+    await fresh.getByRole('button', { name: 'Abmelden' }).click()
+    await page.getByRole('button', { name: 'Anmelden' }).waitFor()
+    await fresh.getByRole('button', { name: 'Anmelden' }).click()
+    await fresh.getByText('Die Anmeldung gilt auf allen Bildschirmen dieses Geräts').waitFor()
+    await context.close()
   })
 
   it('accepts a scanned badge, even over the PIN pad', async () => {

@@ -10,6 +10,7 @@ import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
   arrangeLines,
+  MORE_KEPT,
   gateLine,
   gateReady,
   gateRest,
@@ -18,7 +19,7 @@ import {
   replaces,
 } from '../../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
-import type { GateLight, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
+import type { GateLight, NotUnderstood, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import {
   DENY_REASONS,
@@ -99,6 +100,15 @@ describe('a result at the station', () => {
     const many = { ...named, next: [...next, goods('', '', 1), goods('b', '', 1)] }
     expect(spaced(resultView(many, en))).toMatch(/1 × item \(€0\.01\), …$/)
     expect(resultView(decision({ remaining: 1 }), de)?.next).toBe('')
+  })
+
+  it('says in the headline what a code is, and only of an unknown code that it is not recognised', () => {
+    const headlines = (why: NotUnderstood) =>
+      [de, en].map((texts) => resultView({ kind: 'not_understood', why }, texts)?.headline)
+    expect(headlines('purchase_not_paid')).toEqual(['Noch nicht bezahlt', 'Not paid yet'])
+    expect(headlines('receipt_expired')).toEqual(['Beleg abgelaufen', 'Receipt expired'])
+    const unknown = Object.entries(de.notUnderstood).filter(([, { headline }]) => headline === 'Nicht erkannt')
+    expect(unknown.map(([why]) => why)).toEqual(['unknown_code', 'unknown_code_or_number'])
   })
 
   it('asks staff to check after an unknown outcome, without a button to send the scan again', () => {
@@ -237,6 +247,15 @@ describe('a result at the gate', () => {
       [],
       0,
     ])
+  })
+
+  it('says if open alarms are missing in the list', () => {
+    const open = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ tag: `${n}`, alarmId: `a${n}`, step: undefined }))
+    expect(arrangeLines(open(4 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: false })
+    expect(arrangeLines(open(5 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: true })
+    expect(en.gate.moreOpen(MORE_KEPT, true)).toBe('At least 100 more open alarms')
+    expect(de.gate.moreOpen(1, true)).toBe('Mindestens 1 weiterer offener Alarm')
   })
 })
 

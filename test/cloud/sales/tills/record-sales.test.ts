@@ -418,6 +418,24 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
       expect([await statusOf(old.epc), await statusOf(fresh.epc)]).toEqual(['returned', 'sellable'])
     })
 
+    it('within a sale warns the till of goods whose money untag took', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const own = await shop.newItem(jacket)
+      const bought = await shop.buy([{ ean: jacket.ean, quantity: 1, epcs: [epc] }])
+      await recordOne(sale({ lines: [line({ epcs: [own.epc] })] }))
+      const sent = sale({
+        lines: [line({ lineId: 'a', quantity: -1, epcs: [own.epc] }), line({ lineId: 'b', quantity: -1, epcs: [epc] })],
+      })
+      const { warnings } = await recordOne(sent)
+      expect(warnings).toEqual([
+        { code: 'not_sold_at_a_till', message: expect.stringContaining('refundPayment'), lineId: 'b', tag: epc },
+      ])
+      expect([await statusOf(own.epc), await statusOf(epc)]).toEqual(['returned', 'returned'])
+      const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })
+      const about = exceptions.filter((each: Json) => each.purchaseId === bought.transactionId)
+      expect(about.map(({ kind }: Json) => kind)).toEqual(['return_unclear'])
+    })
+
     it('by tags that cannot all come back changes none', async () => {
       const [sold, held] = [await shop.newItem(jacket), await shop.newItem(jacket)]
       const move = (epc: string, itemStatus: string) =>

@@ -186,7 +186,12 @@ onEveryDatabase('assistance', (kind) => {
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const dear = products.find((p: Json) => p.price >= 200)
     const { epc } = await shop.newItem(dear)
-    const { transactionId } = await shop.buy([{ ean: dear.ean, quantity: 1, epcs: [epc] }])
+    const other = products.find((p: Json) => p.price >= 200 && p.name !== dear.name)
+    const second = await shop.newItem(other)
+    const { transactionId } = await shop.buy([
+      { ean: dear.ean, quantity: 1, epcs: [epc] },
+      { ean: other.ean, quantity: 1, epcs: [second.epc] },
+    ])
     const requestRelease = (extra: Json = {}) =>
       shop.ok('verifyProtectedItem', {
         deviceId: shop.devices.self_checkout_detacher,
@@ -203,12 +208,15 @@ onEveryDatabase('assistance', (kind) => {
         status: 'open',
         deviceId: shop.devices.self_checkout_detacher,
         purchaseId: transactionId,
+        tag: epc,
         products: [dear.name],
         messages: [],
       },
     ])
     await Promise.all([1, 2, 3].map((n) => requestRelease({ firmwareVersion: `${n}` })))
     expect((await ofDenial()).length).toBe(1)
+    expect(await requestRelease({ epc: second.epc, firmwareVersion: 'second' })).toMatchObject({ authorized: false })
+    expect((await ofDenial()).map(({ tag, products: names }) => [tag, names])).toEqual([[second.epc, [other.name]]])
     // Old events open no request. After staff closed a request, the next denial opens a new one.
     await shop.ok('answerAssistanceRequest', { requestId: (await ofDenial())[0]?.requestId, status: 'closed' })
     await requestRelease({ occurredAt: new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString() })

@@ -5,7 +5,7 @@ import { ALARM_STATES_LIMIT } from '../../../../policy/documents/agent-messages.
 import type { JournalBody } from '../../../../policy/journal.ts'
 import type { AlarmStep } from '../../../../policy/vocabulary.ts'
 
-function bench() {
+function bench(before = 0) {
   const rows: JournalBody[] = []
   const steps: string[] = []
   let acked = 0
@@ -14,7 +14,11 @@ function bench() {
     ledger: {
       journal: {
         append: (body: JournalBody) => rows.push(body),
-        alarmsSince: () => [],
+        alarmsSince: () =>
+          Array.from({ length: before }, (_, seq) => ({
+            seq,
+            body: { event: { deviceId: 'gate', eventId: `evt_before_${seq}` } },
+          })),
         get acked() {
           return acked
         },
@@ -147,6 +151,11 @@ describe('an alarm at the display of its gate', () => {
     for (const answer of [undefined, 'x', [{ eventId: 'evt_1', step: 'eaten', by: 'Gustav' }]])
       alarms.receive(alarms.request(), answer)
     expect(alarms.stateOf('evt_1')).toBeUndefined()
+  })
+
+  it('says if alarms before the start are missing', () => {
+    const [all, cut] = [ALARM_STATES_LIMIT, ALARM_STATES_LIMIT + 1].map((before) => bench(before).alarms)
+    expect([all?.isBeforeCut, cut?.isBeforeCut, cut?.before.length]).toEqual([false, true, ALARM_STATES_LIMIT])
   })
 
   it('asks the cloud about the last alarms only', () => {

@@ -1,0 +1,94 @@
+import {
+  cancelledTags,
+  lineIdOf,
+  SALE_AGE_MS,
+  SALE_AHEAD_MS,
+  saleCentOf,
+  saleTagKey,
+  tagsOf,
+  takesBack,
+  type KeptSale,
+} from '../../policy/till-sale.ts'
+import type { Replica } from '../items/replica.ts'
+import type { SoldPiece } from './goods-back.ts'
+import type { SaleAnswer } from './till-answers.ts'
+import { mayComeBack, moreItems, recalledLines, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
+
+/** Warning to a program without the right `returns`. */
+const NO_RETURNS: Warning = {
+  code: 'right_missing',
+  message: 'this program may not take goods back, so the tag keeps its status: pair it with --may returns',
+}
+
+interface AssessParts {
+  items: Pick<Replica, 'find' | 'keysOf'>
+  recalledGoods(): readonly string[]
+  layouts(): readonly string[]
+}
+
+/** Finds what is doubtful, and the names of each piece that becomes `becomes`, or comes back. */
+export function assessSale(
+  parts: AssessParts,
+  sale: KeptSale,
+  becomes: 'paid' | 'cancelled' | undefined,
+  { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
+): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
+  const { items } = parts
+  const isSold = becomes === 'paid'
+  const warnings: Warning[] = []
+  const about = `sale ${sale.saleId}`
+  const occurredMs = Date.parse(sale.occurredAt)
+  if (occurredMs > nowMs + SALE_AHEAD_MS)
+    warnings.push({ code: 'sale_in_future', message: `${about} is dated in the future: set the clock of the till` })
+  if (nowMs - occurredMs > SALE_AGE_MS)
+    warnings.push({ code: 'sale_too_old', message: `${about} is older than 24 hours: its goods count as gone` })
+  if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
+    warnings.push({ code: 'sale_total_differs', message: `the lines of ${about} do not add up to its total` })
+  warnings.push(...recalledLines(sale, parts.recalledGoods(), parts.layouts()))
+  if (stop) warnings.push(stop)
+  const pieces: SoldPiece[] = []
+  const pieceOf = new Map<string, SoldPiece>()
+  const returned: string[][] = []
+  const isCancelledIn = cancelledTags(
+    sale,
+    (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
+  )
+  const found: SaleAnswer['items'] = []
+  for (const [i, line] of sale.lines.entries()) {
+    let known = 0
+    for (const tag of tagsOf(line)) {
+      const lineId = lineIdOf(line, i)
+      const item = tag.isValid ? items.find(tag.kind, tag.id) : undefined
+      const isReturned = takesBack(line)
+      const isCancelled = isCancelledIn(i, tag)
+      const own = tag.isValid ? items.keysOf(tag.kind, tag.id) : []
+      // A line may name one piece by two kinds of tag. Two lines cannot sell the same piece.
+      const taken = own.map((name) => pieceOf.get(name)).find((piece) => piece !== undefined)
+      const isTwice = taken !== undefined && taken.lineId !== lineId
+      const fault = isCancelled
+        ? undefined
+        : isReturned
+          ? whyHeld(tag, item)
+          : (whyDoubtful(tag, item) ??
+            (isTwice ? soldBefore(tag) : undefined) ??
+            (!taken && known >= Math.ceil(line.quantity) ? moreItems(tag) : undefined))
+      if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
+      const isChanged = becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
+      if (isChanged && tag.isValid && !taken) {
+        const piece = { lineId, names: own }
+        pieces.push(piece)
+        for (const name of own) pieceOf.set(name, piece)
+        if (item) known++
+      }
+      // The sale of goods that are for sale may be on its way from another agent.
+      const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
+      const isBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
+      const comesBack = isBack && mayReturn
+      if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })
+      if (comesBack) returned.push(own)
+      const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
+      found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
+    }
+  }
+  return { answer: { saleId: sale.saleId, items: found, warnings }, pieces, returned }
+}
