@@ -123,7 +123,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
         'return { ...item, status, paying: false };',
       ),
       change(
-        SALES,
+        'edge-agent/decisions/assess-sale.js',
         "(!fault || fault.code === 'sale_tag_unknown')",
         "(!fault || fault.code === 'sale_tag_unknown' || fault.code === 'sale_of_held_item')",
       ),
@@ -157,7 +157,13 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'early-return-forgotten-in-cloud',
     what: 'The cloud forgets a return that came before its sale.',
-    changes: [change('cloud/sales/tills/record-sale.js', 'await applyWaitingReturns(call, store, incoming.key);', '')],
+    changes: [
+      change(
+        'cloud/sales/tills/record-sale.js',
+        'await applyWaitingReturns(call, store, incoming.key, sale.codeHashes);',
+        '',
+      ),
+    ],
     faults: ['tills', 'partition'],
   },
   {
