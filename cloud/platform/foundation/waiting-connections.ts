@@ -10,7 +10,8 @@ const GROUPS = 8
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? ''
-  if (!isIPv6(plain)) return plain
+  // Each request asks, and the expression of `isIPv6` is long.
+  if (!plain.includes(':') || !isIPv6(plain)) return plain
   const [before = '', after] = plain.toLowerCase().split('::')
   const head = groupsOf(before)
   const tail = after === undefined ? [] : groupsOf(after)
