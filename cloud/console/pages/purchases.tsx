@@ -1,17 +1,20 @@
+import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
 import { paidForPieces } from '../../shop/purchases/line-value.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { refundPayment } from '../../sales/payments/refund-payment.ts'
+import { recordReturns } from '../../sales/tills/sale-operations.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
 import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
-import { Select, TextField } from '../components/fields.tsx'
+import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
-import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
+import { FRAME_FIELDS, NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isEffective, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { filtersOf } from './purchase-search.ts'
@@ -42,16 +45,35 @@ export const purchasesPage = page<RefundsView>({
   title: (texts) => texts.purchases.title,
   lead: (at) => at.texts.purchases.lead,
   actions: {
+    takeBack: {
+      operation: recordReturns,
+      input: (form) => {
+        const lines = wantedLines(form)?.map(({ itemLineId: lineId, ...pieces }) => ({ lineId, ...pieces }))
+        const returned = {
+          // A form that is sent twice is one return.
+          returnId: form.text(FRAME_FIELDS.key),
+          purchaseId: form.text('purchaseId'),
+          lines,
+          resellable: form.isSet('resellable'),
+          reason: form.text('reason'),
+        }
+        return { storeId: form.text('storeId'), returns: [returned] }
+      },
+      done: (texts) => texts.purchases.takenBack,
+      next(result, at) {
+        const [refused] = (result as z.output<typeof recordReturns.response>).errors
+        if (refused) throw precondition(refused.code, refused.error)
+        return `${at.path}?purchase=${at.query.get('purchase') ?? ''}`
+      },
+    },
     refund: {
       operation: refundPayment,
-      input: (form) => {
-        const lines = form
-          .text('lines')
-          ?.split(' ')
-          .map((line) => wantedPieces(line, form))
-        const about = { purchaseId: form.text('purchaseId'), lines, refundId: form.text('refundId') }
-        return { ...about, reason: form.text('reason') }
-      },
+      input: (form) => ({
+        purchaseId: form.text('purchaseId'),
+        lines: wantedLines(form),
+        refundId: form.text('refundId'),
+        reason: form.text('reason'),
+      }),
       done: (texts) => texts.purchases.refunded,
       next: ({ transactionId }, at) => `${at.path}?purchase=${String(transactionId)}`,
     },
@@ -155,6 +177,14 @@ async function purchaseNamed(at: PageContext, text: string): Promise<Purchase | 
   }
 }
 
+/** The lines that the form names; undefined: the whole purchase. */
+function wantedLines(form: FormFields) {
+  return form
+    .text('lines')
+    ?.split(' ')
+    .map((line) => wantedPieces(line, form))
+}
+
 /** The pieces of a line that the form names, as `lin_…:2`, and their tags. */
 function wantedPieces(text: string, form: FormFields) {
   const [itemLineId = '', quantity] = text.split(':')
@@ -248,7 +278,9 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   const gone = returnedPieces(purchase)
   const isPaid = REFUNDABLE.has(purchase.status)
   const { till } = purchase.receipt
-  const mayRefund = isPaid && !till && purchase.refunded < purchase.total
+  const gives = backOf(at, purchase)
+  const isLeft = till ? piecesLeft(purchase).length > 0 : purchase.refunded < purchase.total
+  const mayRefund = isPaid && isLeft && !isVoided(purchase)
   return (
     <Card title={t.purchase(purchase.transactionId.slice(-6))} aside={<Badge>{stateOf(at, purchase)}</Badge>}>
       <form class="stack" method="get" action={at.path}>
@@ -302,16 +334,14 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
           {mayRefund ? (
             <>
               <button type="submit" class="button main" name="confirm" value="lines">
-                {t.next}
+                {gives.next}
               </button>
               <button type="submit" class="button" name="confirm" value="whole">
-                {purchase.refunded > 0 ? t.rest : t.whole}
+                {purchase.refunded > 0 ? gives.rest : gives.wholePurchase}
               </button>
             </>
           ) : (
-            <p>
-              {isVoided(purchase) ? t.voidedAtTill : isPaid && till ? t.atTill : isPaid ? t.fullyRefunded : t.notPaid}
-            </p>
+            <p>{isVoided(purchase) ? t.voidedAtTill : isPaid ? gives.all : t.notPaid}</p>
           )}
           <a class="button quiet" href={at.path}>
             {t.back}
@@ -372,7 +402,7 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
   })
 }
 
-/** Words for what came back: a till pays the money of its sales back, and only reports the goods. */
+/** Words for what came back: the money of a till's sale is paid back at the till. */
 function backOf(at: ViewContext, { receipt }: Purchase) {
   const { cameBack, moneyBack } = at.texts.purchases
   return receipt.till ? cameBack : moneyBack
@@ -410,12 +440,14 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
   const amount = cent / 100
   const purchaseId = purchase.transactionId
   const named = lines.map(({ line: { itemLineId }, quantity }) => `${itemLineId}:${quantity}`).join(' ')
-  const about = { purchaseId, ...(!isWhole && { lines: named }) }
+  const { till } = purchase.receipt
+  const words = backOf(at, purchase)
+  const about = { purchaseId, ...(till && { storeId: purchase.storeId }), ...(!isWhole && { lines: named }) }
   return (
-    <Card title={t.confirmTitle(at.formats.money(amount))}>
+    <Card title={words.confirmTitle(at.formats.money(amount))}>
       <div class="stack">
         <p>
-          {!isWhole ? t.partText : purchase.refunded > 0 ? t.restText : t.wholeText} {t.money}
+          {!isWhole ? words.partText : purchase.refunded > 0 ? words.restText : words.wholeText} {words.money}
         </p>
         <ul class="stack tight">
           {shown.map(({ name, quantity, paid, before, of }) => (
@@ -430,11 +462,12 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
             </li>
           ))}
         </ul>
-        <ActionForm at={at} action="refund" about={about}>
+        <ActionForm at={at} action={till ? 'takeBack' : 'refund'} about={about}>
           {isWhole ? null : <Pieces at={at} purchase={purchase} lines={lines} />}
+          {till ? <Checkbox form={at.form} name="resellable" label={t.resellable} hint={t.resellableHint} /> : null}
           <TextField form={at.form} name="reason" label={t.reason} maxlength={300} />
           <div class="form-foot">
-            <Submit>{t.confirm(at.formats.money(amount))}</Submit>
+            <Submit>{words.confirm(at.formats.money(amount))}</Submit>
             <a class="button" href={`${at.path}?purchase=${purchaseId}`}>
               {at.texts.frame.cancel}
             </a>

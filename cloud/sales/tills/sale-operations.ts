@@ -262,8 +262,7 @@ export const recordReturns = operation({
   name: 'recordReturns',
   area: 'protection',
   minimumPackage: 'GROW',
-  roles: [],
-  callers: ['secret'],
+  roles: rolesFrom('manager'),
   summary: 'Records goods that came back to your own tills: their tags alarm again.',
   description:
     'Name the sale by `saleId`, `purchaseId`, `receipt` or `code`, or only the goods by their tags. No money moves: the till paid it. ' +

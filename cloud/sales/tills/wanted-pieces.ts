@@ -19,11 +19,11 @@ export async function wantedOf(
 ): Promise<Wanted[]> {
   if (request.lines)
     return request.lines.map(({ lineId, quantity, ...tags }, i) => {
-      const line = all.find(({ till_line }) => till_line === lineId)
+      const line = all.find(({ till_line, line_id }) => till_line === lineId || line_id === lineId)
       if (!line)
         throw notFound('line of this sale', {
           path: `lines[${i}].lineId`,
-          fix: 'send the lineId of recordSales, or its position',
+          fix: 'send the lineId of recordSales, its position, or the itemLineId of fetchPurchase',
         })
       if (quantity !== undefined && line.weight_grams === null && !Number.isInteger(quantity))
         throw invalid(`lines[${i}].quantity`, 'must be whole, because the line has pieces')

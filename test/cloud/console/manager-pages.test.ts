@@ -194,7 +194,7 @@ describe('pages of the store manager', () => {
       }
     })
     const text = await get(`/console/purchases?purchase=${purchaseId}`)
-    for (const shown of ['Returned at a till', 'sold at till till-3', 'Carried out', 'Not let through'])
+    for (const shown of ['Goods came back', 'sold at till till-3', 'Carried out', 'Not let through'])
       expect(text).toContain(shown)
     for (const shown of ['Partly returned', '1 came back', 'Came back so far: goods for €89.90', `1 × ${name}`])
       expect(text).toContain(shown)
@@ -216,6 +216,35 @@ describe('pages of the store manager', () => {
       'Release refused',
     ])
       expect(text).not.toContain(not)
+  })
+
+  it('purchases: takes back one of three pieces of a till’s sale, found by its tag, and then the rest', async () => {
+    const { storeId } = shop
+    const [{ ean }] = shop.products
+    const epcs: string[] = []
+    for (let n = 0; n < 3; n++) epcs.push((await shop.newItem(shop.products[0])).epc)
+    const lines = [{ ean, quantity: 3, priceUnit: 8_990, vat: 19, epcs }]
+    const sale = { saleId: '4712', tillId: 'till-3', occurredAt: new Date().toISOString(), lines }
+    await shop.ok('recordSales', { storeId, sales: [sale] })
+    const found = await get(`/console/purchases?purchase=${epcs[1]}`)
+    const [, purchaseId = ''] = /href="\/console\/purchases\?purchase=(pur_\w+)"/.exec(found) ?? []
+    const opened = await get(`/console/purchases?purchase=${purchaseId}`)
+    const [, line = ''] = /name="line" value="(lin_\w+)"/.exec(opened) ?? []
+    const path = `/console/purchases?purchase=${purchaseId}&confirm=lines&line=${line}&quantity-${line}=1`
+    const asked = await get(path)
+    for (const text of ['Take back goods for €89.90?', 'pay it back at the till', 'go back on sale'])
+      expect(asked).toContain(text)
+    const back = { purchaseId, storeId, lines: `${line}:1`, _form: formId('takeBack', {}) }
+    const status = async () =>
+      Promise.all(epcs.map(async (epc) => (await shop.ok('fetchProtectedItem', { storeId, epc })).itemStatus))
+    const wrong = await post(path, 'takeBack', { ...back, [`tags-${line}`]: '3034257BF7194E4000FFFFF1' })
+    expect([wrong.status, await status()]).toEqual([409, ['paid', 'paid', 'paid']])
+    const sent = await post(path, 'takeBack', { ...back, [`tags-${line}`]: epcs[1] ?? '', resellable: 'yes' })
+    expect([sent.status, sent.location]).toEqual([303, `/console/purchases?purchase=${purchaseId}`])
+    expect(await status()).toEqual(['paid', 'sellable', 'paid'])
+    await post(`/console/purchases?purchase=${purchaseId}&confirm=whole`, 'takeBack', { purchaseId, storeId })
+    expect(await status()).toEqual(['returned', 'sellable', 'returned'])
+    expect(await get(`/console/purchases?purchase=${purchaseId}`)).toContain('All of these goods came back')
   })
 
   it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
