@@ -709,7 +709,7 @@ describe('pages of the store manager', () => {
     expect(page).toContain('The till voided this sale')
     expect(page).toMatch(/What happened.*Voided/s)
     expect(page).not.toContain('Refunded')
-    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Returned at a till/s)
+    expect(await get(`/console/purchases?purchase=${returned}`)).toMatch(/What happened.*Goods came back/s)
     const { receipt } = await shop.ok('fetchPurchase', { transactionId: voided })
     const reader = { headers: { 'accept-language': 'en', accept: 'text/html' } }
     const shown = await (await shop.cloud.cloud.app.request(new URL(receipt.receiptUrl).pathname, reader)).text()
