@@ -98,6 +98,52 @@ describe('pages of the store manager', () => {
     expect(text).toContain('data-alarm="evt_alarm"')
   })
 
+  it('alarms: calls goods that leave paid only while a gate sees them', async () => {
+    const { database } = shop.cloud.db
+    const gate = shop.devices.exit_gate
+    const rows = await database.reads
+      .selectFrom('protection_event')
+      .selectAll()
+      .where('event_id', '=', 'evt_alarm')
+      .execute()
+    const agent = await database.reads
+      .selectFrom('agent')
+      .selectAll()
+      .where('agent_id', '=', 'agt_KassenErdgeschoss')
+      .executeTakeFirstOrThrow()
+    const before = await database.reads
+      .selectFrom('device')
+      .selectAll()
+      .where('device_id', '=', gate)
+      .executeTakeFirstOrThrow()
+    const setGate = (change: { agent_id?: string; revoked_ms?: number | null }) =>
+      database.write((db) => db.updateTable('device').set(change).where('device_id', '=', gate).execute())
+    const setState = (state: string | null) =>
+      database.write((db) => db.updateTable('agent').set({ state }).where('agent_id', '=', agent.agent_id).execute())
+    await database.write((db) => db.deleteFrom('protection_event').where('event_id', '=', 'evt_alarm').execute())
+    const paid = 'The goods that leave are paid'
+    await setState(
+      JSON.stringify({ observedAt: new Date().toISOString(), devices: [{ deviceId: gate, state: 'ready' }] }),
+    )
+    await setGate({ agent_id: agent.agent_id })
+    expect(await get('/console/alarms')).toContain(paid)
+
+    await setGate({ agent_id: 'agt_AusgangNord' })
+    const silent = await get('/console/alarms')
+    expect(silent).toMatch(/Not known whether goods leave unpaid: [^<]+/)
+    expect(silent).not.toContain(paid)
+
+    await setGate({ revoked_ms: 1 })
+    const bare = await get('/console/alarms')
+    expect(bare).toContain('No gate watches the exit')
+    expect(bare).not.toContain(paid)
+    expect(bare).not.toContain('No open alarm')
+
+    await setState(agent.state)
+    await setGate({ agent_id: before.agent_id ?? '', revoked_ms: null })
+    await database.write((db) => db.insertInto('protection_event').values(rows).execute())
+  })
+
   it('all stores: shows the work of all with the store of each row, and acts on it', async () => {
     const { stores } = await shop.ok('fetchStores')
     const { storeId, tradingName } = stores.find((each: Json) => each.storeId !== shop.storeId)
@@ -481,6 +527,34 @@ describe('pages of the store manager', () => {
       expect(Object.keys(exceptionTitles).toSorted()).toEqual(kinds)
       expect(Object.keys(exceptionSteps).toSorted()).toEqual(kinds)
     }
+  })
+
+  it('exceptions: names the agent and the device that one is about', async () => {
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
+    const about = { tenant, store_id: shop.storeId, detail: '', raised_ms: shop.cloud.platform.clock.wall(), times: 1 }
+    const [device] = Object.values(shop.devices) as string[]
+    await database.write((db) =>
+      db
+        .insertInto('protection_exception')
+        .values([
+          { ...about, exception_id: 'exc_silent', kind: 'agent_silent', subject: 'agt_AusgangNord' },
+          { ...about, exception_id: 'exc_gap', kind: 'ledger_gap', subject: 'agt_KassenErdgeschoss/2' },
+          { ...about, exception_id: 'exc_absent', kind: 'device_not_ready', subject: device!, device_id: device! },
+        ])
+        .execute(),
+    )
+    const text = await get('/console/exceptions')
+    const card = (title: string) => new RegExp(`<h2>${title}[^]*?<details>`).exec(text)?.[0]
+    expect(card('An agent is not connected')).toMatch(/Agent: <a href="[^"]+">Ausgang Nord</)
+    expect(text).toMatch(/Agent: <a href="[^"]+">Kassen Erdgeschoss</)
+    expect(text).toMatch(/Device: <a href="\/console\/agents\/dev_\w+">[^<]+</)
+    await database.write((db) =>
+      db
+        .deleteFrom('protection_exception')
+        .where('exception_id', 'in', ['exc_silent', 'exc_gap', 'exc_absent'])
+        .execute(),
+    )
   })
 
   it('exceptions: records who looked at one, with a note', async () => {
