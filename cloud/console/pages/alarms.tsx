@@ -6,7 +6,15 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { disposeAlarms } from '../../protection/records/dispose-alarm.ts'
-import { AlarmCard, alarmHref, CauseButton, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import {
+  AlarmCard,
+  alarmHref,
+  CauseButton,
+  gateOf,
+  RejectedCause,
+  whatOf,
+  type Alarm,
+} from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead, StoresRead } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
@@ -111,6 +119,10 @@ export const alarmsPage = page<AlarmsView>({
   },
   view: (at) => (
     <div class="stack wide">
+      <RejectedCause
+        at={at}
+        alarms={[...at.data.open.alarms, ...at.data.acknowledged.alarms, ...at.data.disposed.alarms]}
+      />
       <Live at={at} id="alarm-figures" also={ALARMS_FOUND}>
         <Summary at={at} {...at.data} />
       </Live>
@@ -120,14 +132,14 @@ export const alarmsPage = page<AlarmsView>({
         gates={gateChoices(at, at.data.gates ?? [])}
         totals={[at.data.open.total, at.data.acknowledged.total, at.data.disposed.total]}
       />
-      <Live at={at} id="alarms">
-        <Unwatched at={at} gates={at.data.gates ?? []} />
-        <Open at={at} {...at.data} />
-      </Live>
       <div class="alarm-settings">
         <SoundSwitch at={at} />
         <NoticeSwitch at={at} notices={at.data.notices} />
       </div>
+      <Live at={at} id="alarms">
+        <Unwatched at={at} gates={at.data.gates ?? []} />
+        <Open at={at} {...at.data} />
+      </Live>
       <Live at={at} id="alarm-history">
         <History at={at} {...at.data} />
       </Live>
@@ -414,17 +426,28 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
           ),
         },
         ...(at.store ? [] : [{ label: at.texts.frame.store, cell: (alarm: Alarm) => nameOfStore(at, alarm.storeId) }]),
-        { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },
         {
-          label: t.recovered,
-          kind: 'number',
-          cell: ({ recoveredValue }) => (recoveredValue === undefined ? '–' : at.formats.money(recoveredValue)),
+          label: t.cause,
+          cell: ({ disposition, recoveredValue }) => (
+            <>
+              {disposition === undefined ? '–' : t.causes[disposition]}
+              {recoveredValue === undefined ? null : (
+                <span class="sub">
+                  {t.recovered}: {at.formats.money(recoveredValue)}
+                </span>
+              )}
+            </>
+          ),
         },
-        { label: t.gate, cell: (alarm) => gateOf(at, alarm) },
         {
-          label: t.time,
-          cell: ({ occurredAt }) => (
-            <Moment ms={Date.parse(occurredAt)} text={at.formats.moment(Date.parse(occurredAt))} />
+          label: t.gate,
+          cell: (alarm) => (
+            <>
+              {gateOf(at, alarm)}
+              <span class="sub">
+                <Moment ms={Date.parse(alarm.occurredAt)} text={at.formats.moment(Date.parse(alarm.occurredAt))} />
+              </span>
+            </>
           ),
         },
         {

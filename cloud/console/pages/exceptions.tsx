@@ -26,7 +26,7 @@ export const exceptionsPage = page<Partial<Listing>>({
   navigation: { group: 'work', icon: 'warning', tasks: ['emergency', 'release', 'refund', 'exception'] },
   live: ['protection', 'agents', 'payments'],
   title: (texts) => texts.exceptions.title,
-  lead: (at) => at.texts.exceptions.lead,
+  lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.exceptions.lead : at.texts.exceptions.leadOfViewer),
   actions: {
     acknowledge: {
       operation: acknowledgeException,
