@@ -43,6 +43,7 @@ import { mqttLineTrusting, openMqttLine } from '../../host/mqtt-line.ts'
 import type { Values } from '../../host/options.ts'
 import { openPcsc } from '../../host/pcsc-process.ts'
 import { realPlatform } from '../../host/platform.ts'
+import { freeBytes } from '../../host/replace-file.ts'
 import { edgeLines } from '../../host/ready-lines.ts'
 import { hideFromOthers } from '../../host/private-files.ts'
 import { secretFiles } from '../../host/secret-files.ts'
@@ -338,6 +339,7 @@ function partsOf({ data, runtimeDir, config, mqttUrl, ca: caFile }: EdgeSettings
     watermarkFolders: [runtimeFiles(runtimeDir), runtimeFiles(data)],
     ...(config !== undefined && { configFile: configFile(config) }),
     ...(mqttUrl !== undefined && { mqttUrl }),
+    freeBytes: () => freeBytes(data),
     onFatal(why: Error) {
       log.error({ err: why }, 'the ledger failed, so this process ends and checks it at the next start')
       setImmediate(() => process.exit(1))
