@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { checkDevices, MAX_DEVICES } from '../device-drivers/kit/check-devices.ts'
+import { ruleOf } from '../policy/validation-findings.ts'
 import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/registry.ts'
 
@@ -76,7 +77,7 @@ function explain(issue: z.core.$ZodIssue): string[] {
     return issue.keys.map(
       (key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language, sounds`,
     )
-  return [`${issue.path.join('.')}: ${issue.message}`]
+  return [`${issue.path.join('.')}: ${ruleOf(issue)}`]
 }
 
 /**

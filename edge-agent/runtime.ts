@@ -10,6 +10,7 @@ import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countAnswer, countPerson, newCounters, type Counters } from './health/metrics.ts'
 import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/agent-status.ts'
+import { unreadyChecks, type UnreadyCheck } from './health/readiness.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
@@ -47,6 +48,8 @@ export interface AgentParts
   deviceDiscovery?: DeviceDiscovery
   /** Configuration file that the set-up page writes. Absent: the page only shows the text to write. */
   configFile?: ConfigFile
+  /** Free space of the disk with the data folder, bytes. Absent: unknown. */
+  freeBytes?(): Promise<number>
   /** Called after a disk fault of the ledger. The process must end and start again (P6). */
   onFatal(why: Error): void
 }
@@ -162,6 +165,12 @@ export class Agent {
       devices: this.#devices.statuses,
       crowdOf: (laneId) => this.lanes.crowdOf(laneId),
     })
+
+  /** What keeps the agent from deciding; empty if it is ready. */
+  async unready(): Promise<UnreadyCheck[]> {
+    const freeBytes = await this.#parts.freeBytes?.().catch(() => undefined)
+    return unreadyChecks(this.status(), this.ledger.commits.isFull, freeBytes)
+  }
 
   /** Resolves to true when the agent is online, or to false after `limitMs`. */
   readonly ready = (limitMs: number): Promise<boolean> => this.link.ready(limitMs)

@@ -13,6 +13,25 @@ export function errorText(error: unknown): string {
   return error.message === '' ? error.name : error.message
 }
 
+/** Codes of a full disk: of the system, of a quota, and of SQLite. */
+const DISK_FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE'])
+
+/** The error of a full disk, which may be the cause of `error`. */
+function fullDiskIn(error: unknown): NodeJS.ErrnoException | undefined {
+  const { code, cause } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
+  if (DISK_FULL.has(code)) return error as NodeJS.ErrnoException
+  return cause instanceof Error ? fullDiskIn(cause) : undefined
+}
+
+/** Why a command failed. A full disk is named with what to do, because the error of SQLite names neither file nor fix. */
+function failureText(error: unknown): string {
+  const full = fullDiskIn(error)
+  if (!full) return errorText(error)
+  const { path } = full
+  const file = typeof path === 'string' ? ` (${path} could not be written)` : ''
+  return `the disk is full${file}: free space on the disk of the data folder (--data), then run the command again`
+}
+
 /** `1 agent`, `2 agents`. */
 export function counted(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`
@@ -113,10 +132,12 @@ export function printNote(text: string): void {
 /** Prints why a command failed, followed by `help`. JSON output has the fields of the API's errors instead. */
 export function printFailure(error: unknown, help = ''): void {
   if (!isJson)
-    return void process.stderr.write(`${safe(error instanceof WrongUsage ? error.message : errorText(error))}\n${help}`)
+    return void process.stderr.write(
+      `${safe(error instanceof WrongUsage ? error.message : failureText(error))}\n${help}`,
+    )
   const fields =
     error instanceof WrongUsage
       ? { error: error.faults.join('; '), code: 'wrong-usage', faults: error.faults }
-      : { error: errorText(error), code: 'failed' }
+      : { error: failureText(error), code: 'failed' }
   process.stderr.write(`${JSON.stringify(fields)}\n`)
 }

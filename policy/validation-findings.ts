@@ -50,7 +50,102 @@ function findingsOfIssue(issue: Issue, value: unknown): ValidationFinding[] {
     return [{ path, code: 'missing', message: `is missing: expected ${listed(issue.values.map(shown))}` }]
   if (issue.code === 'invalid_union' && (issue.message === GENERIC_MESSAGE || discriminators(issue)))
     return findingsOfUnion(issue, value)
-  return [{ path, code, message: issue.message.replace(/^Invalid input: /, '') }]
+  return [{ path, code, message: ruleOf(issue) }]
+}
+
+/** Beginnings of the library's own texts. Other messages are of our schemas. */
+const TEXT_OF_ZOD = /^(?:Invalid |Too big: |Too small: |Unrecognized )/
+
+/** The rule that a value breaks, as the end of a sentence about it: `must have at most 120 characters`. */
+export function ruleOf(issue: Issue): string {
+  if (!TEXT_OF_ZOD.test(issue.message)) return issue.message
+  switch (issue.code) {
+    case 'too_big':
+      return sizeRule(
+        issue.origin,
+        issue.exact ? 'exactly' : issue.inclusive === false ? 'less than' : 'at most',
+        issue.maximum,
+      )
+    case 'too_small':
+      return sizeRule(
+        issue.origin,
+        issue.exact ? 'exactly' : issue.inclusive === false ? 'more than' : 'at least',
+        issue.minimum,
+      )
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`
+    case 'invalid_format':
+      return formatRule(issue)
+    case 'invalid_type':
+    case 'invalid_value':
+      return typeRule(issue)
+    case 'invalid_key': {
+      const [inner] = issue.issues
+      return inner ? `this name ${ruleOf(inner)}` : 'is no valid name'
+    }
+    default:
+      return issue.message.replace(/^Invalid input: /, '')
+  }
+}
+
+/** What a size counts, for one and for several. */
+const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ['character', 'characters'],
+  array: ['entry', 'entries'],
+  set: ['entry', 'entries'],
+  map: ['entry', 'entries'],
+  object: ['field', 'fields'],
+  file: ['byte', 'bytes'],
+}
+
+function sizeRule(origin: string, bound: string, limit: number | bigint): string {
+  const counted = COUNTED[origin]
+  if (!counted) return `must be ${bound} ${limit}`
+  if (bound === 'at least' && Number(limit) === 1) return 'must not be empty'
+  return `must have ${bound} ${limit} ${counted[Number(limit) === 1 ? 0 : 1]}`
+}
+
+/** What a text of a format is, with an example. */
+const FORMATS: Readonly<Record<string, string>> = {
+  email: 'an e-mail address such as name@shop.example',
+  url: 'an address such as https://shop.example/path',
+  datetime: 'a time such as 2026-11-30T12:00:00Z',
+  date: 'a day such as 2026-11-30',
+  time: 'a time of day such as 12:00:00',
+  uuid: 'a UUID such as 0190f2b4-7a3e-7c1d-8f00-5d2c9e6a1b34',
+  base64: 'base64',
+  base64url: 'base64url',
+}
+
+function formatRule(issue: Extract<Issue, { code: 'invalid_format' }>): string {
+  const { prefix, suffix, includes, pattern } = issue as Issue & {
+    prefix?: unknown
+    suffix?: unknown
+    includes?: unknown
+    pattern?: unknown
+  }
+  if (typeof prefix === 'string') return `must begin with "${prefix}"`
+  if (typeof suffix === 'string') return `must end with "${suffix}"`
+  if (typeof includes === 'string') return `must contain "${includes}"`
+  const format = FORMATS[issue.format]
+  if (format !== undefined) return `must be ${format}`
+  return typeof pattern === 'string' ? `must match the pattern ${pattern}` : `must be a valid ${issue.format}`
+}
+
+const RECEIVED: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+}
+
+function typeRule(issue: Extract<Issue, { code: 'invalid_type' | 'invalid_value' }>): string {
+  const rule = `must be ${listed(expectedValues(issue))}`
+  const [, received = ''] = /received (\w+)$/.exec(issue.message) ?? []
+  // Zod calls a broken number a number.
+  const isUnclear = received === '' || (received === 'number' && rule.endsWith('number'))
+  return issue.code === 'invalid_value' || isUnclear ? rule : `${rule}, not ${RECEIVED[received] ?? received}`
 }
 
 /** Reports why no variant of a union fits: the errors of the closest variant, or what the variants require. */

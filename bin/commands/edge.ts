@@ -43,6 +43,7 @@ import { mqttLineTrusting, openMqttLine } from '../../host/mqtt-line.ts'
 import type { Values } from '../../host/options.ts'
 import { openPcsc } from '../../host/pcsc-process.ts'
 import { realPlatform } from '../../host/platform.ts'
+import { freeBytes } from '../../host/replace-file.ts'
 import { edgeLines } from '../../host/ready-lines.ts'
 import { hideFromOthers } from '../../host/private-files.ts'
 import { secretFiles } from '../../host/secret-files.ts'
@@ -342,6 +343,7 @@ function partsOf({ data, runtimeDir, mqttUrl, ca: caFile }: EdgeSettings, identi
     log,
     watermarkFolders: [runtimeFiles(runtimeDir), runtimeFiles(data)],
     ...(mqttUrl !== undefined && { mqttUrl }),
+    freeBytes: () => freeBytes(data),
     onFatal(why: Error) {
       log.error({ err: why }, 'the ledger failed, so this process ends and checks it at the next start')
       setImmediate(() => process.exit(1))

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { ruleOf } from '../../policy/validation-findings.ts'
 import { MqttLink, SerialLink, TcpLink, WebLink } from '../transports/link-settings.ts'
 import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from '../registry.ts'
@@ -43,7 +44,7 @@ function explain(at: readonly PropertyKey[], issue: Issue, entry: unknown): stri
     const meant = linkForm(link)?.safeParse(link).error?.issues ?? []
     if (meant.length > 0) return meant.flatMap((inner) => explain(path, inner, link))
   }
-  return [`${pathText(path)}: ${issue.message}`]
+  return [`${pathText(path)}: ${ruleOf(issue)}`]
 }
 
 /** Finds conflicts between valid entries: equal ids, and outputs or links that cannot be shared. */

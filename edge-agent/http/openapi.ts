@@ -15,7 +15,7 @@ import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from './operations.ts
 type Json = Record<string, unknown>
 
 /** Version of the agent's API, not of the program. Increase it with every change of the document. */
-export const AGENT_API_VERSION = '1.6.0'
+export const AGENT_API_VERSION = '1.7.0'
 
 const OPERATOR_HEADER = {
   name: 'X-Untag-Operator',

@@ -302,6 +302,9 @@ export const Health = z.strictObject({
 
 export const Readiness = z.strictObject({
   ready: z.boolean(),
+  unready: z
+    .array(z.strictObject({ check: z.enum(['ledger', 'disk', 'policy']), reason: z.string() }))
+    .describe('Why the agent is not ready, with what to do.'),
   online: z.boolean(),
   emergency: z.boolean().describe('True while a wired emergency input is active.'),
   policyVersion: Count.nullable(),

@@ -74,7 +74,8 @@ export interface Goods extends UnitFacts {
 }
 
 /**
- * What people know about the unused units of a receipt, the most expensive first. Empty if the receipt has no facts. A
+ * What people know about the unused units of a receipt, in the order in which a device without a tag reader releases
+ * them: by their numbers. Empty if the receipt has no facts. A
  * long receipt has only the categories and brands that the policy names.
  */
 export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Replica, 'onlyProductOf'>): Goods[] {
@@ -86,12 +87,10 @@ export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Re
     const key = JSON.stringify([foldText(facts.category), foldText(facts.brand), facts.priceCent])
     groups.set(key, { ...facts, quantity: (groups.get(key)?.quantity ?? 0) + 1 })
   }
-  return [...groups.values()]
-    .toSorted((a, b) => b.priceCent - a.priceCent)
-    .map((goods) => {
-      const name = items.onlyProductOf(goods)?.name
-      return name === undefined ? goods : { ...goods, name }
-    })
+  return [...groups.values()].map((goods) => {
+    const name = items.onlyProductOf(goods)?.name
+    return name === undefined ? goods : { ...goods, name }
+  })
 }
 
 /** The goods whose rights were used between two looks at a receipt; undefined if they are unknown or of several kinds. */

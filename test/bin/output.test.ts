@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { chooseOutput, printReady, printTable } from '../../host/output.ts'
+import { chooseOutput, printFailure, printReady, printTable } from '../../host/output.ts'
 import { cloudLines, edgeLines, listenLines } from '../../host/ready-lines.ts'
 
 let written = ''
@@ -91,5 +91,31 @@ describe('a list', () => {
     written = ''
     printTable(false, {}, { ...table, rows: [] })
     expect(written).toBe('there are no keys\n')
+  })
+})
+
+describe('a command that fails because the disk is full', () => {
+  it.each([
+    [Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }), 'the disk is full: free space'],
+    [
+      Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', path: '/data/agent.json' }),
+      'the disk is full (/data/agent.json could not be written): free space',
+    ],
+    [
+      new Error('the ledger cannot be opened', { cause: Object.assign(new Error('x'), { code: 'SQLITE_FULL' }) }),
+      'the disk is full: free space',
+    ],
+  ])('says what to do: %#', (error, expected) => {
+    let failed = ''
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      failed += String(text)
+      return true
+    })
+    printFailure(error)
+    expect(failed).toBe(`${expected} on the disk of the data folder (--data), then run the command again\n`)
+    failed = ''
+    chooseOutput(['--json'], {})
+    printFailure(error)
+    expect(JSON.parse(failed)).toMatchObject({ code: 'failed', error: expect.stringContaining(expected) })
   })
 })

@@ -75,12 +75,13 @@ document.addEventListener('click', (event) => {
   showSwitch()
 })
 
-// A closed menu no longer delays the refresh of the list.
+// A closed menu no longer delays the refresh of its part. All parts refresh, so that their numbers agree.
 document.addEventListener(
   'toggle',
   (event) => {
     if ((event as ToggleEvent).newState !== 'closed' || !(event.target instanceof Element)) return
-    event.target.closest('[data-live]')?.dispatchEvent(new Event('sse:changed'))
+    if (event.target.closest('[data-live]') === null) return
+    for (const part of document.querySelectorAll('[data-live]')) part.dispatchEvent(new Event('sse:changed'))
   },
   true,
 )

@@ -160,17 +160,54 @@ export function Actions({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   )
 }
 
-/** Opens the question what caused the alarm. After a rejection the question stands in its place. */
+/** True if the cloud rejected what the user recorded about the alarm. */
+function isRejected(at: ViewContext, { eventId }: Pick<Alarm, 'eventId'>): boolean {
+  return at.form.id === formId('dispose', { eventId })
+}
+
+/**
+ * The question about an alarm again, after the cloud rejected the answer: the goods, what was recorded so far and by whom,
+ * the reason, and the causes. Stands above the lists, in which the alarm may have another place now.
+ */
+export function RejectedCause({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] }) {
+  const alarm = alarms.find((each) => isRejected(at, each))
+  if (!alarm) return null
+  const ms = Date.parse(alarm.occurredAt)
+  const tag = alarm.epc ?? alarm.tagUid ?? alarm.tagId
+  const query = at.query.size === 0 ? '' : `?${at.query}`
+  return (
+    <section class="card alarm-card" aria-labelledby="rejected-cause">
+      <div class="alarm-goods">
+        <Picture url={alarm.product?.imageUrl} />
+        <div>
+          <h2 id="rejected-cause">{whatOf(at, alarm)}</h2>
+          <p>
+            {at.texts.alarms.gate}: {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
+          </p>
+          {alarm.product === undefined && tag !== undefined ? (
+            <p class="sub number">{at.texts.alarms.tag(tag)}</p>
+          ) : null}
+          <StoreOfRow at={at} storeId={alarm.storeId} />
+        </div>
+      </div>
+      <SoFar at={at} alarm={alarm} />
+      <div class="prose">
+        <Causes at={at} alarm={alarm} />
+      </div>
+      <div>
+        <a class="button" href={`${at.path}${query}`}>
+          {at.texts.alarms.leaveIt}
+        </a>
+      </div>
+    </section>
+  )
+}
+
+/** Opens the question what caused the alarm. After a rejection `RejectedCause` has the question. */
 export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alarm; label: string }) {
   const t = at.texts.alarms
   const { eventId } = alarm
-  if (at.form.id === formId('dispose', { eventId }))
-    return (
-      <div class="stack">
-        <SoFar at={at} alarm={alarm} />
-        <Causes at={at} alarm={alarm} />
-      </div>
-    )
+  if (isRejected(at, alarm)) return null
   const id = `cause-${eventId.replaceAll(/[^\w-]/g, '-')}`
   return (
     <>

@@ -2,6 +2,7 @@ import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { otherLanguage } from '../../../policy/page-language.ts'
 import type { Child } from 'hono/jsx'
 import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'
 import { HTMX_CONFIG } from '../frame/headers.ts'
 import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'
@@ -63,10 +64,16 @@ function StoreSwitch({ at }: { at: PageContext }) {
         {at.storesTotal > at.stores.length ? (
           <p class="menu-title soft">{texts.moreStores(at.stores.length, at.storesTotal)}</p>
         ) : null}
-        {at.stores.length === 0 ? <p class="menu-title soft">{at.texts.errors.noStore.text}</p> : null}
+        {at.stores.length === 0 ? <p class="menu-title soft">{noStoreText(at)}</p> : null}
       </div>
     </>
   )
+}
+
+/** How a user without a store gets one. */
+export function noStoreText(at: PageContext): string {
+  const { text, ofOwner } = at.texts.errors.noStore
+  return at.has(rolesFrom('admin')) ? ofOwner : text
 }
 
 function StoreLink(props: { href: string; name: string; address?: string; isCurrent: boolean }) {

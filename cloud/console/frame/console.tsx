@@ -103,7 +103,6 @@ function filterOf(c: Context, session: ConsoleSession, pages: readonly ConsolePa
     tenant: tenantOf(accountId, mode),
     topics: new Set(allowed.filter((topic) => wanted.has(topic))),
     storeIds: isOne ? new Set([storeId].filter((id) => own?.includes(id) ?? true)) : own && new Set(own),
-    seesAllStores: own === null,
   }
 }
 

@@ -5,7 +5,7 @@ import type { JSX } from 'hono/jsx/jsx-runtime'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { ERROR_STATUS, type Failure } from '../../platform/foundation/failure.ts'
-import { Frame } from '../components/frame.tsx'
+import { Frame, noStoreText } from '../components/frame.tsx'
 import { Notice } from '../components/notice.tsx'
 import { StoreChoice } from '../components/store-choice.tsx'
 import { EmptyState } from '../components/card.tsx'
@@ -70,8 +70,9 @@ export class ConsoleRenderer {
 
   /** The user has no store in this mode. */
   noStore(c: Context, session: ConsoleSession, page: ConsolePage, at: PageContext): Response | Promise<Response> {
-    const { noStore } = at.texts.errors
-    return this.#reason(c, session, at, { status: 200, icon: 'store', heading: page.title(at.texts), ...noStore })
+    const { title } = at.texts.errors.noStore
+    const heading = page.title(at.texts)
+    return this.#reason(c, session, at, { status: 200, icon: 'store', heading, title, text: noStoreText(at) })
   }
 
   /** All stores are chosen, and the page shows one. */

@@ -204,7 +204,7 @@ function Agents({ at, agents }: { at: ViewContext; agents: readonly Agent[] }) {
     return (
       <Card title={t.agents}>
         <EmptyState icon="device" title={t.noAgents}>
-          {t.noAgentsText}
+          {at.has(rolesFrom('manager')) ? t.noAgentsText : undefined}
         </EmptyState>
       </Card>
     )
@@ -282,7 +282,7 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
     return (
       <Card title={t.devices}>
         <EmptyState icon="device" title={t.noDevices}>
-          {t.noDevicesText}
+          {at.has(rolesFrom('manager')) ? t.noDevicesText : undefined}
         </EmptyState>
       </Card>
     )

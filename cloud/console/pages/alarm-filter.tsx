@@ -66,13 +66,44 @@ function dayIn(at: PageContext, name: string): string | undefined {
   return /^2\d{3}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && addDays(day, 0) === day ? day : undefined
 }
 
-/** Gates of the chosen store, for the choice. Gates of several stores may have the same names. */
-export async function gatesOf(at: PageContext): Promise<readonly { value: string; label: string }[]> {
-  if (!at.store) return []
-  const found = await at.runIfAllowed(fetchDevices, { storeId: at.store.storeId, limit: 100 })
-  return (found?.devices ?? []).flatMap(({ deviceId, deviceType, name, decommissionedAt }) =>
-    deviceType === 'exit_gate' && decommissionedAt === undefined ? [{ value: deviceId, label: name ?? deviceId }] : [],
-  )
+/** A gate of a store that the page shows. */
+export interface Gate {
+  readonly storeId: string
+  readonly deviceId: string
+  readonly name: string
+  /** False if the cloud does not know that the gate sees the goods that leave. */
+  readonly isWatching: boolean
+}
+
+const DEVICES_PAGE = 100
+/** Maximum number of pages of devices of a store: all that a store may have. */
+const DEVICE_PAGES = 10
+
+/** Gates of the stores that the page reads; undefined if the user may not read them. */
+export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefined> {
+  const gates: Gate[] = []
+  for (const storeId of storesToRead(at, ['alarm'])) {
+    let cursor: string | undefined
+    for (let pages = 0; pages < DEVICE_PAGES; pages++) {
+      const about = { storeId, limit: DEVICES_PAGE, ...(cursor !== undefined && { cursor }) }
+      const found = await at.runIfAllowed(fetchDevices, about)
+      if (!found) return undefined
+      for (const { deviceId, deviceType, name, decommissionedAt, health } of found.devices)
+        if (deviceType === 'exit_gate' && decommissionedAt === undefined)
+          gates.push({ storeId, deviceId, name: name ?? deviceId, isWatching: WATCHING.has(health?.state ?? '') })
+      cursor = found.nextCursor
+      if (cursor === undefined) break
+    }
+  }
+  return gates
+}
+
+/** States of health in which a gate sees goods. */
+const WATCHING: ReadonlySet<string> = new Set(['ready', 'degraded'])
+
+/** Choices among the gates of the chosen store. Gates of several stores may have the same names. */
+export function gateChoices(at: PageContext, gates: readonly Gate[]): readonly { value: string; label: string }[] {
+  return at.store ? gates.map(({ deviceId, name }) => ({ value: deviceId, label: name })) : []
 }
 
 /** Gates up to which each has its link. A list chooses among more. */

@@ -3,7 +3,16 @@ import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { callHelpToAlarm } from '../../protection/records/alarm-queries.ts'
 import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
 import { acknowledgeException } from '../../protection/records/exception-operations.ts'
-import { Actions, CauseButton, gateOf, Picture, Receipt, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import {
+  Actions,
+  CauseButton,
+  gateOf,
+  Picture,
+  Receipt,
+  RejectedCause,
+  whatOf,
+  type Alarm,
+} from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState, Pairs } from '../components/card.tsx'
 import { Live } from '../components/live.tsx'
@@ -64,12 +73,15 @@ export const alarmPage = page<Alarm | undefined>({
           </EmptyState>
         </Card>
       ) : (
-        <Live at={at} id="alarm">
-          <Goods at={at} alarm={at.data} />
-          <Card title={at.texts.alarms.whatHappened}>
-            <Timeline entries={historyOf(at, at.data)} formats={at.formats} />
-          </Card>
-        </Live>
+        <>
+          <RejectedCause at={at} alarms={[at.data]} />
+          <Live at={at} id="alarm">
+            <Goods at={at} alarm={at.data} />
+            <Card title={at.texts.alarms.whatHappened}>
+              <Timeline entries={historyOf(at, at.data)} formats={at.formats} />
+            </Card>
+          </Live>
+        </>
       )}
       <p>
         <a class="button" href="/console/alarms">

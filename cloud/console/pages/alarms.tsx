@@ -1,19 +1,27 @@
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
-import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../shop/push/alarm-notices.ts'
 import { dayOf } from '../../shop/analytics/store-days.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { disposeAlarms } from '../../protection/records/dispose-alarm.ts'
-import { AlarmCard, alarmHref, CauseButton, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
+import {
+  AlarmCard,
+  alarmHref,
+  CauseButton,
+  gateOf,
+  RejectedCause,
+  whatOf,
+  type Alarm,
+} from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead, StoresRead } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
+import { Notice } from '../components/notice.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { alarmActions } from './alarm.tsx'
 import {
@@ -21,8 +29,10 @@ import {
   AlarmFilter,
   ALARMS_FOUND,
   alarmsFile,
+  gateChoices,
   gatesOf,
   type AlarmChoice,
+  type Gate,
   type Alarms,
 } from './alarm-filter.tsx'
 
@@ -30,6 +40,8 @@ import {
 const SHOWN_LIMIT = 20
 /** Fields of the filter, which one cause for all alarms of the list repeats. */
 const FILTER_FIELDS = ['deviceId', 'raisedFrom', 'raisedUntil']
+/** Gates and stores that a notice names. */
+const NAMES_LIMIT = 5
 const DAY_MS = 24 * 3_600_000
 const NO_ALARMS: Alarms = { success: true, alarms: [], total: 0 }
 
@@ -41,9 +53,8 @@ interface AlarmsView {
   /** What happens now at the gate or gates, whatever days the lists show. */
   readonly now: { readonly open: Alarms; readonly inProgress: number; readonly recorded: number }
   readonly choice: AlarmChoice
-  readonly gates: Awaited<ReturnType<typeof gatesOf>>
-  /** False if no agent is set up in the store. */
-  readonly isWatched: boolean
+  /** Undefined if the user may not read the devices. */
+  readonly gates: readonly Gate[] | undefined
   /** Whether this browser gets notices; undefined: the package has none. */
   readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
 }
@@ -103,30 +114,32 @@ export const alarmsPage = page<AlarmsView>({
         ...(cause && { disposition: cause }),
         ...(cursor !== undefined && { cursor }),
       }),
-      isWatched:
-        ((await at.runIfAllowed(fetchAgents, { ...(at.store && { storeId: at.store.storeId }), limit: 1 }))?.total ??
-          1) > 0,
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
     }
   },
   view: (at) => (
     <div class="stack wide">
+      <RejectedCause
+        at={at}
+        alarms={[...at.data.open.alarms, ...at.data.acknowledged.alarms, ...at.data.disposed.alarms]}
+      />
       <Live at={at} id="alarm-figures" also={ALARMS_FOUND}>
         <Summary at={at} {...at.data} />
       </Live>
       <AlarmFilter
         at={at}
         choice={at.data.choice}
-        gates={at.data.gates}
+        gates={gateChoices(at, at.data.gates ?? [])}
         totals={[at.data.open.total, at.data.acknowledged.total, at.data.disposed.total]}
       />
-      <Live at={at} id="alarms">
-        <Open at={at} {...at.data} />
-      </Live>
       <div class="alarm-settings">
         <SoundSwitch at={at} />
         <NoticeSwitch at={at} notices={at.data.notices} />
       </div>
+      <Live at={at} id="alarms">
+        <Unwatched at={at} gates={at.data.gates ?? []} />
+        <Open at={at} {...at.data} />
+      </Live>
       <Live at={at} id="alarm-history">
         <History at={at} {...at.data} />
       </Live>
@@ -295,8 +308,58 @@ function hrefWith(at: ViewContext, change: Readonly<Record<string, string | unde
   return `${at.path}?${query}`
 }
 
+/** Stores that the page reads in which no gate is registered. */
+function storesWithoutGate(at: ViewContext, gates: readonly Gate[]): readonly string[] {
+  return storesToRead(at, ['alarm']).filter((storeId) => gates.every((gate) => gate.storeId !== storeId))
+}
+
+/** Why no alarm says nothing about the goods: exits without a gate, and gates of which the cloud knows nothing. */
+function Unwatched({ at, gates }: { at: ViewContext; gates: AlarmsView['gates'] }) {
+  const t = at.texts.alarms
+  const silent = (gates ?? []).filter(({ isWatching }) => !isWatching)
+  const names = silent.slice(0, NAMES_LIMIT).map(({ name, storeId }) => {
+    const store = nameOfStore(at, storeId)
+    return store === undefined ? name : `${name} (${store})`
+  })
+  const more = silent.length - names.length
+  const bare = at.store || !gates ? [] : storesWithoutGate(at, gates)
+  const stores = bare.slice(0, NAMES_LIMIT).map((storeId) => nameOfStore(at, storeId) ?? storeId)
+  return (
+    <>
+      {silent.length === 0 ? null : (
+        <Notice tone="warn" title={t.notKnown(joined(names, more))}>
+          {t.notKnownText}
+        </Notice>
+      )}
+      {bare.length === 0 ? null : (
+        <p class="soft small">{t.storesWithoutGate(joined(stores, bare.length - stores.length))}</p>
+      )}
+    </>
+  )
+}
+
+const joined = (names: readonly string[], more: number) => `${names.join(', ')}${more > 0 ? ` + ${more}` : ''}`
+
+/** Says only of gates that watch that the goods that leave are paid. */
+function NoAlarm({ at, gates }: { at: ViewContext; gates: AlarmsView['gates'] }) {
+  const t = at.texts.alarms
+  if (gates?.length === 0)
+    return (
+      <EmptyState icon="warning" title={t.unwatched}>
+        {t.unwatchedText}
+      </EmptyState>
+    )
+  if (gates?.every(({ isWatching }) => isWatching) && storesWithoutGate(at, gates).length === 0)
+    return <EmptyState title={t.none}>{t.noneText}</EmptyState>
+  return (
+    <EmptyState icon="info" title={t.none}>
+      {t.noneKnownText}
+    </EmptyState>
+  )
+}
+
 function Open(props: { at: ViewContext } & AlarmsView) {
-  const { at, open, acknowledged, isWatched, choice } = props
+  const { at, open, acknowledged, gates, choice } = props
   const t = at.texts.alarms
   // One order for both, so that an acknowledged alarm stays in its place.
   const alarms = [...open.alarms, ...(at.query.has('older') ? [] : acknowledged.alarms)].toSorted(
@@ -306,7 +369,7 @@ function Open(props: { at: ViewContext } & AlarmsView) {
   if (alarms.length === 0 && !at.query.has('older'))
     return (
       <Card title={t.now}>
-        <EmptyState title={isWatched ? t.none : t.unwatched}>{isWatched ? t.noneText : t.unwatchedText}</EmptyState>
+        <NoAlarm at={at} gates={gates} />
       </Card>
     )
   return (
@@ -332,7 +395,7 @@ function History({ at, disposed, choice }: { at: ViewContext } & AlarmsView) {
       <h2>{t.history}</h2>
       <Card flush>
         {disposed.alarms.length === 0 ? (
-          <EmptyState title={choice.isFiltered ? t.noneFound : t.noHistory}>
+          <EmptyState icon="info" title={choice.isFiltered ? t.noneFound : t.noHistory}>
             {choice.isFiltered ? t.noneFoundText : t.noHistoryText}
           </EmptyState>
         ) : (
@@ -363,17 +426,28 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
           ),
         },
         ...(at.store ? [] : [{ label: at.texts.frame.store, cell: (alarm: Alarm) => nameOfStore(at, alarm.storeId) }]),
-        { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },
         {
-          label: t.recovered,
-          kind: 'number',
-          cell: ({ recoveredValue }) => (recoveredValue === undefined ? '–' : at.formats.money(recoveredValue)),
+          label: t.cause,
+          cell: ({ disposition, recoveredValue }) => (
+            <>
+              {disposition === undefined ? '–' : t.causes[disposition]}
+              {recoveredValue === undefined ? null : (
+                <span class="sub">
+                  {t.recovered}: {at.formats.money(recoveredValue)}
+                </span>
+              )}
+            </>
+          ),
         },
-        { label: t.gate, cell: (alarm) => gateOf(at, alarm) },
         {
-          label: t.time,
-          cell: ({ occurredAt }) => (
-            <Moment ms={Date.parse(occurredAt)} text={at.formats.moment(Date.parse(occurredAt))} />
+          label: t.gate,
+          cell: (alarm) => (
+            <>
+              {gateOf(at, alarm)}
+              <span class="sub">
+                <Moment ms={Date.parse(alarm.occurredAt)} text={at.formats.moment(Date.parse(alarm.occurredAt))} />
+              </span>
+            </>
           ),
         },
         {

@@ -26,7 +26,7 @@ export const exceptionsPage = page<Partial<Listing>>({
   navigation: { group: 'work', icon: 'warning', tasks: ['emergency', 'release', 'refund', 'exception'] },
   live: ['protection', 'agents', 'payments'],
   title: (texts) => texts.exceptions.title,
-  lead: (at) => at.texts.exceptions.lead,
+  lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.exceptions.lead : at.texts.exceptions.leadOfViewer),
   actions: {
     acknowledge: {
       operation: acknowledgeException,
@@ -100,13 +100,7 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
     >
       <div class="stack">
         <div>
-          {exception.deviceName === undefined ? null : (
-            <p>
-              <strong>
-                {t.device}: {exception.deviceName}
-              </strong>
-            </p>
-          )}
+          <Concerned at={at} exception={exception} />
           <StoreOfRow at={at} storeId={exception.storeId} />
           <p>{steps[kind] ?? exception.detail}</p>
           <span class="sub">{t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}</span>
@@ -123,6 +117,30 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
         </details>
       </div>
     </Card>
+  )
+}
+
+/** The device and the agent that the exception is about, with the way to their page. */
+function Concerned({ at, exception }: { at: ViewContext; exception: Exception }) {
+  const t = at.texts.exceptions
+  const { deviceId, deviceName, agentName } = exception
+  const device = deviceId === undefined ? undefined : (deviceName ?? t.unnamedDevice)
+  const named = [
+    [t.device, device, `/console/agents/${deviceId}`],
+    [at.texts.agents.agent, agentName, '/console/agents'],
+  ] as const
+  return (
+    <>
+      {named.map(([label, name, href]) =>
+        name === undefined ? null : (
+          <p>
+            <strong>
+              {label}: {at.store && at.opens('/console/agents') ? <a href={href}>{name}</a> : name}
+            </strong>
+          </p>
+        ),
+      )}
+    </>
   )
 }
 

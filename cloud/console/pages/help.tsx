@@ -33,7 +33,7 @@ export const helpPage = page<HelpView>({
   navigation: { group: 'work', icon: 'chat', tasks: ['alarmHelp', 'help'] },
   live: ['assistance'],
   title: (texts) => texts.help.title,
-  lead: (at) => at.texts.help.lead,
+  lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.help.lead : at.texts.help.leadOfViewer),
   actions: {
     answer: {
       operation: answerAssistanceRequest,

@@ -38,7 +38,7 @@ export const stockPage = page<StockView>({
   scope: 'store',
   navigation: { group: 'operations', icon: 'stock' },
   title: (texts) => texts.stock.title,
-  lead: (at) => at.texts.stock.lead,
+  lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.stock.lead : at.texts.stock.leadOfViewer),
   actions: {
     set: {
       operation: setStock,

@@ -10,12 +10,14 @@ import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { StoreList, storesWithTasks, type StoreTasks } from '../components/store-choice.tsx'
 import { List } from '../components/table.tsx'
-import { ROLES } from '../../platform/foundation/caller.ts'
+import { ROLES, rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { page, type IconName, type PageContext } from '../frame/page.ts'
 
 type Agents = z.output<typeof fetchAgents.response>['agents']
 
+/** Roles that do the tasks. Viewers only read. */
+const STAFF = rolesFrom('associate')
 const DAY_MS = 86_400_000
 const AGENTS_PAGE = 100
 /** Maximum number of agents that the page reads. */
@@ -55,7 +57,10 @@ export const todayPage = page<TodayView>({
   navigation: { group: 'work', icon: 'today' },
   live: ['stores', 'scan and go', 'assistance', 'protection', 'agents', 'payments'],
   title: (texts) => texts.today.title,
-  lead: (at) => at.texts.today.lead(at.formats.date(at.nowMs)),
+  lead(at) {
+    const t = at.texts.today
+    return (at.has(STAFF) ? t.lead : t.leadOfViewer)(at.formats.date(at.nowMs))
+  },
   async load(at) {
     const storeIds = at.store ? [at.store.storeId] : at.stores.map(({ storeId }) => storeId)
     const agents = await agentsOf(at)
@@ -158,7 +163,7 @@ function WaitingTasks({ at }: { at: PageContext }) {
   const open = at.tasks.filter(({ count }) => count > 0)
   const hasAlarm = open.some(({ kind }) => URGENT_TASKS.has(kind))
   return (
-    <Card title={t.waiting} flush {...(hasAlarm && { tone: 'alarm' })}>
+    <Card title={at.has(STAFF) ? t.waiting : t.waitingOfViewer} flush {...(hasAlarm && { tone: 'alarm' })}>
       {open.length === 0 ? (
         <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
       ) : (
@@ -171,7 +176,7 @@ function WaitingTasks({ at }: { at: PageContext }) {
                 </span>
                 <div>
                   <strong>{t.kinds[kind].title}</strong>
-                  <span class="sub">{t.kinds[kind].todo}</span>
+                  <span class="sub">{at.has(STAFF) ? t.kinds[kind].todo : t.byStaff}</span>
                   {oldestAt === undefined ? null : (
                     <span class="sub">{t.since(at.formats.ago(Date.parse(oldestAt), at.nowMs))}</span>
                   )}

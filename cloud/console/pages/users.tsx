@@ -60,7 +60,6 @@ export const usersPage = page<readonly User[]>({
   load: async (at) => (await at.run(fetchUsers, {})).users,
   view: (at) => (
     <>
-      <Invite at={at} />
       <Card title={at.texts.account.users} flush>
         <List>
           {at.data.map((user) => (
@@ -68,6 +67,7 @@ export const usersPage = page<readonly User[]>({
           ))}
         </List>
       </Card>
+      <Invite at={at} />
     </>
   ),
 })
@@ -157,6 +157,9 @@ function UserRow({ at, user }: { at: View; user: User }) {
         <span class="sub">
           {at.texts.frame.roles[user.role]}, {storeNames(at, user.storeIds)}
         </span>
+        {user.lastSignInAt === undefined ? null : (
+          <span class="sub">{t.lastSignIn(at.formats.ago(Date.parse(user.lastSignInAt), at.nowMs))}</span>
+        )}
       </div>
       {mayChange ? (
         <div class="row">

@@ -104,6 +104,7 @@ export const accountTexts = bilingual({
     state: 'State',
     states: { invited: 'invited', active: 'active' },
     invite: 'Invite',
+    lastSignIn: (ago: string) => `Last sign-in: ${ago}`,
     inviteTitle: 'Invite a person',
     inviteHint: 'You get a link that you pass on. untag sends no e-mail.',
     roleHint:
@@ -174,6 +175,7 @@ export const accountTexts = bilingual({
     state: 'Stand',
     states: { invited: 'eingeladen', active: 'aktiv' },
     invite: 'Einladen',
+    lastSignIn: (ago: string) => `Letzte Anmeldung: ${ago}`,
     inviteTitle: 'Person einladen',
     inviteHint: 'Sie bekommen einen Link, den Sie weitergeben. untag sendet keine E-Mail.',
     roleHint:

@@ -16,6 +16,8 @@ export const errorTexts = bilingual({
     noStore: {
       title: 'There is no store here',
       text: 'You have no store in this mode. Switch between live and test data at the top of the page, or ask the owner of the account for access.',
+      ofOwner:
+        'This account has no store in this mode. To get one, send the data of the store with a key of this mode: untag api insertStore. Whoever runs this cloud approves a live store, see the guide “Open the first live store”. Until then, switch to the other mode at the top of the page.',
     },
     backToStart: 'Go to the start page',
     alarm_disposed: 'A colleague has recorded a cause in the meantime. Record another one only if that is wrong.',
@@ -65,6 +67,8 @@ export const errorTexts = bilingual({
     noStore: {
       title: 'Hier gibt es keine Filiale',
       text: 'Sie haben in diesem Modus keine Filiale. Wechseln Sie oben zwischen echten Daten und Testdaten, oder bitten Sie um Zugang, wer das Konto besitzt.',
+      ofOwner:
+        'Dieses Konto hat in diesem Modus keine Filiale. So bekommt es eine: Senden Sie die Daten der Filiale mit einem Schlüssel dieses Modus: untag api insertStore. Wer diese Cloud betreibt, gibt eine echte Filiale frei; die Anleitung heißt „Open the first live store“. Bis dahin wechseln Sie oben in den anderen Modus.',
     },
     backToStart: 'Zur Startseite',
     alarm_disposed:

@@ -270,6 +270,7 @@ export const exceptionsTexts = bilingual({
   en: {
     title: 'Exceptions',
     lead: 'What contradicts itself or does not work. Please look at it.',
+    leadOfViewer: 'What contradicts itself or does not work, and what staff do about it.',
     states: { open: 'Open', acknowledged: 'Done' },
     apply: 'Show',
     nothing: 'Nothing to look at',
@@ -279,6 +280,7 @@ export const exceptionsTexts = bilingual({
     detail: 'Details for support',
     code: 'Code',
     device: 'Device',
+    unnamedDevice: 'without a name',
     deviceId: 'Id of the device',
     subject: 'About',
     openPurchase: 'Open the purchase',
@@ -293,6 +295,7 @@ export const exceptionsTexts = bilingual({
   de: {
     title: 'Störungen',
     lead: 'Was nicht stimmt oder nicht läuft. Bitte sehen Sie nach.',
+    leadOfViewer: 'Was nicht stimmt oder nicht läuft, und was das Personal dagegen tut.',
     states: { open: 'Offen', acknowledged: 'Erledigt' },
     apply: 'Zeigen',
     nothing: 'Es gibt nichts nachzusehen',
@@ -302,6 +305,7 @@ export const exceptionsTexts = bilingual({
     detail: 'Einzelheiten für den Support',
     code: 'Kennung',
     device: 'Gerät',
+    unnamedDevice: 'ohne Namen',
     deviceId: 'Kennung des Geräts',
     subject: 'Betrifft',
     openPurchase: 'Zum Einkauf',

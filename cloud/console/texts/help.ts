@@ -5,6 +5,7 @@ export const helpTexts = bilingual({
   en: {
     title: 'Help calls',
     lead: 'Customers ask at the signs in the store. What you write appears on their phone, in your words.',
+    leadOfViewer: 'Customers ask at the signs in the store. What staff write appears on their phone.',
     nothing: 'Nobody waits for an answer',
     nothingText: 'A new question appears here by itself.',
     states: { open: 'Waiting for an answer', answered: 'Answered', closed: 'Closed' },
@@ -40,6 +41,8 @@ export const helpTexts = bilingual({
   de: {
     title: 'Hilferufe',
     lead: 'Kundinnen und Kunden fragen an den Schildern im Laden. Was Sie schreiben, erscheint auf deren Handy.',
+    leadOfViewer:
+      'Kundinnen und Kunden fragen an den Schildern im Laden. Was das Personal schreibt, erscheint auf deren Handy.',
     nothing: 'Niemand wartet auf eine Antwort',
     nothingText: 'Eine neue Frage erscheint hier von selbst.',
     states: { open: 'Wartet auf Antwort', answered: 'Beantwortet', closed: 'Abgeschlossen' },

@@ -5,6 +5,8 @@ export const stockTexts = bilingual({
   en: {
     title: 'Stock',
     lead: 'Enter how many pieces you count in the store, reserved ones included. Orders and checkouts never sell more than that; without a number they sell without limit.',
+    leadOfViewer:
+      'The pieces that staff counted in the store, reserved ones included. Orders and checkouts never sell more than that; without a number they sell without limit.',
     search: 'Find a product',
     searchHint: 'Name, brand or barcode',
     nothing: 'This store has no products yet',
@@ -25,6 +27,8 @@ export const stockTexts = bilingual({
   de: {
     title: 'Bestand',
     lead: 'Tragen Sie ein, wie viele Stücke Sie in der Filiale zählen, auch reservierte. Verkauft wird nie mehr als das; ohne Zahl wird ohne Grenze verkauft.',
+    leadOfViewer:
+      'Was das Personal in der Filiale gezählt hat, auch reservierte Stücke. Verkauft wird nie mehr als das; ohne Zahl wird ohne Grenze verkauft.',
     search: 'Artikel suchen',
     searchHint: 'Name, Marke oder Strichcode',
     nothing: 'Diese Filiale hat noch keine Artikel',

@@ -103,7 +103,10 @@ export function openCall(
 ): CallContext {
   const events: OutgoingEvent[] = []
   const area = operation.refreshesPages ? operation.area : undefined
-  const afterCommit: (() => void | Promise<void>)[] = [() => services.changes.publish(caller, area, events)]
+  const storeIds = new Set<string>()
+  const afterCommit: (() => void | Promise<void>)[] = [
+    () => services.changes.publish(caller, { area, storeIds, events }),
+  ]
   let entity: ChangedEntity | undefined
   const call: Call = {
     operation,
@@ -116,6 +119,7 @@ export function openCall(
       if (events.push(event) === 1) afterCommit.push(services.webhooks.wake)
     },
     changed: (id, owner) => void (entity = { id, owner }),
+    concerns: (storeId) => void storeIds.add(storeId),
     afterCommit: (task) => void afterCommit.push(task),
     recallLeaseAndRetry(recall) {
       if (mayRetry) throw new LeaseRecallNeeded(recall)

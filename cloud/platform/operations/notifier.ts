@@ -17,8 +17,15 @@ export interface ChangeFilter {
   readonly topics: ReadonlySet<string>
   /** Stores that the page shows; null: all stores. */
   readonly storeIds: ReadonlySet<string> | null
-  /** False for a user of some stores only. The feed then leaves out changes that concern no certain store. */
-  readonly seesAllStores: boolean
+}
+
+/** A committed change of an operation. */
+export interface CommittedChange {
+  /** Area of the operation; undefined if the change refreshes no page of the area. */
+  readonly area: string | undefined
+  /** Stores that the operation read with the caller's rights. */
+  readonly storeIds: Iterable<string>
+  readonly events: readonly { readonly type: string; readonly storeId: string | null }[]
 }
 
 /**
@@ -61,11 +68,15 @@ export class ChangeFeed {
     }
   }
 
-  /** Publishes a committed change of an operation's area, if any, and its events. */
-  publish(caller: Caller, area: string | undefined, events: readonly { type: string; storeId: string | null }[]): void {
+  /**
+   * Publishes a committed change. Its area changed in the stores that the operation read and in those of its events,
+   * else in all stores of the caller. A change that names no store reaches the pages of all stores.
+   */
+  publish(caller: Caller, { area, storeIds, events }: CommittedChange): void {
     if (caller.kind === 'anyone' || (this.#listeners.size === 0 && !this.#siblings)) return
     const { tenant } = caller
-    const stores = caller.kind === 'agent' ? [caller.storeId] : (caller.storeIds ?? [null])
+    const named = new Set<string | null>([...storeIds, ...events.flatMap(({ storeId }) => storeId ?? [])])
+    const stores = named.size > 0 ? named : caller.kind === 'agent' ? [caller.storeId] : (caller.storeIds ?? [null])
     if (area !== undefined) for (const storeId of stores) this.#publish({ tenant, topic: area, storeId })
     for (const event of events) this.#publish({ tenant, topic: event.type, storeId: event.storeId })
   }
@@ -85,11 +96,7 @@ export class ChangeFeed {
 
   #notify({ tenant, topic, storeId }: SiblingChange): void {
     for (const { filter, notify } of this.#listeners.get(tenant) ?? [])
-      if (
-        filter.topics.has(topic) &&
-        (storeId === null ? filter.seesAllStores : (filter.storeIds?.has(storeId) ?? true))
-      )
-        notify()
+      if (filter.topics.has(topic) && (storeId === null || (filter.storeIds?.has(storeId) ?? true))) notify()
   }
 }
 

@@ -99,6 +99,8 @@ export interface Call<C extends Caller = Caller> {
    * Sets the entity of the audit row. `owner` is the tenant that owns the entity, if that tenant is not the caller's.
    */
   changed(entityId: string, owner?: Tenant): void
+  /** Names a store whose open pages the change refreshes. */
+  concerns(storeId: string): void
   /**
    * Runs `task` after the commit. A crash loses the task, so use it only for hints, such as messages to agents. The
    * response waits for the promise of the task, which must not reject.

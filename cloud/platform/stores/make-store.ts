@@ -16,14 +16,31 @@ interface ShownNames {
   readonly devices: ReadonlyMap<string, string>
   /** Operators and users of the account. */
   readonly staff: ReadonlyMap<string, string>
+  readonly agents: ReadonlyMap<string, string>
 }
 
-/** Reads the names of these devices and members of staff. */
-export async function shownNames(db: Db, tenant: string, ids: { devices: Ids; staff: Ids }): Promise<ShownNames> {
+/** Reads the names of these devices, members of staff and agents. */
+export async function shownNames(
+  db: Db,
+  tenant: string,
+  ids: { devices: Ids; staff: Ids; agents?: Ids },
+): Promise<ShownNames> {
   return {
     devices: await deviceNames(db, tenant, distinct(ids.devices)),
     staff: await staffNames(db, tenant, distinct(ids.staff)),
+    agents: await agentNames(db, tenant, distinct(ids.agents ?? [])),
   }
+}
+
+async function agentNames(db: Db, tenant: string, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('agent')
+    .select(['agent_id', 'name'])
+    .where('tenant', '=', tenant)
+    .where('agent_id', 'in', ids)
+    .execute()
+  return new Map(rows.flatMap(({ agent_id, name }) => named(agent_id, name)))
 }
 
 function distinct(ids: Ids): string[] {

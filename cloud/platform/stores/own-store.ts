@@ -27,7 +27,7 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
   const stores = storeIds.map((id) => {
     return visibleStore(caller, byId.get(id))
   })
-  for (const store of stores) checkPackage(call, store)
+  for (const store of stores) enterStore(call, store)
   return stores
 }
 
@@ -36,10 +36,12 @@ function visibleStore(caller: KnownCaller, store: Row<'store'> | undefined): Row
   return store
 }
 
-function checkPackage(call: Call, store: Row<'store'>): void {
+/** Names the store as concerned by the call. Throws 403 if its package is too low. */
+function enterStore(call: Call, store: Row<'store'>): void {
   const caller = knownCaller(call.caller)
   if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage))
     throw packageTooLow(call.operation, store.package, 'store')
+  call.concerns(store.store_id)
 }
 
 /**
@@ -48,7 +50,7 @@ function checkPackage(call: Call, store: Row<'store'>): void {
  */
 export async function ownStore(call: Call, storeId: string): Promise<Row<'store'>> {
   const store = visibleStore(knownCaller(call.caller), await findStore(call.db, storeId))
-  checkPackage(call, store)
+  enterStore(call, store)
   return store
 }
 

@@ -185,14 +185,17 @@ function isPurchaseWide({ ith_kind }: Row<'protection_authorization'>): boolean 
   return ith_kind === null
 }
 
-/** Tagged units whose right of this class is not used, in the order of line and number. */
+/**
+ * Tagged units whose right of this class is not used, in the order of the receipt. Agents release by receipt in the same
+ * order, and show the goods in it.
+ */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
   { purchase_id: purchaseId }: Row<'purchase'>,
   rightClass: RightClass,
 ): Promise<OpenUnit[]> {
   const { db } = query
-  const units = await readUnits(db, purchaseId)
+  const units = (await readUnits(db, purchaseId)).toSorted((a, b) => placeOf(a) - placeOf(b))
   const stored = new Map(
     (await rightsOfPurchase(db, purchaseId, rightClass)).map((row) => [`${row.line_id}/${row.unit_no}`, row]),
   )
@@ -205,6 +208,11 @@ export async function openUnits(
     const [known, right] = [rights[n], views[n]]
     return known && right && right.state !== 'used' ? [{ unit, key: known.key, right, tries: triesOf(known.row) }] : []
   })
+}
+
+/** Place of a unit in the receipt. Units without one are the last. */
+function placeOf({ receipt_index: place }: Pick<Row<'purchase_unit'>, 'receipt_index'>): number {
+  return place ?? Number.MAX_SAFE_INTEGER
 }
 
 /**

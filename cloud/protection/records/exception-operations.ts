@@ -86,6 +86,7 @@ const Exception = z.strictObject({
   detail: z.string(),
   deviceId: z.string().optional(),
   deviceName: z.string().optional().describe('Name of the device, else of its gate.'),
+  agentName: z.string().optional().describe('Name of the agent that the exception is about.'),
   purchaseId: z.string().optional(),
   eventId: z.string().optional().describe('Last event about the exception.'),
   raisedAt: z.string(),
@@ -119,16 +120,24 @@ function describe(row: Row<'protection_exception'>): z.infer<typeof Exception> {
   }
 }
 
-/** Exceptions with the names of devices and staff. */
+/** The agent that an exception is about. Its subject then is, or begins with, the id of the agent. */
+function agentOf({ subject }: Row<'protection_exception'>): string | null {
+  const [first = ''] = subject.split('/')
+  return first.startsWith('agt_') ? first : null
+}
+
+/** Exceptions with the names of devices, agents and staff. */
 async function describeAll({ db, caller }: Call, rows: readonly Row<'protection_exception'>[]) {
-  const { devices, staff } = await shownNames(db, knownCaller(caller).tenant, {
+  const { devices, staff, agents } = await shownNames(db, knownCaller(caller).tenant, {
     devices: rows.map((row) => row.device_id),
     staff: rows.map((row) => row.acknowledged_by),
+    agents: rows.map(agentOf),
   })
   return rows.map((row) => ({
     ...describe(row),
     ...definedFields({
       deviceName: devices.get(row.device_id ?? '') ?? null,
+      agentName: agents.get(agentOf(row) ?? '') ?? null,
       acknowledgedByName: staff.get(row.acknowledged_by ?? '') ?? null,
     }),
   }))

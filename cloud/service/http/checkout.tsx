@@ -61,11 +61,11 @@ function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way:
       ) : null}
       {isPaid && purchase.receiptUrl ? (
         <>
+          {purchase.receiptQrCode ? <img class="code" src={purchase.receiptQrCode} alt={texts.receipt.qr} /> : null}
+          <TagHint texts={texts} purchase={purchase} />
           <p>
             <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
           </p>
-          <TagHint texts={texts} purchase={purchase} />
-          {purchase.receiptQrCode ? <img class="code" src={purchase.receiptQrCode} alt={texts.receipt.qr} /> : null}
         </>
       ) : null}
     </>

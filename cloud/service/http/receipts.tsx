@@ -90,8 +90,8 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
 }
 
 /**
- * What the shopper does before leaving, with the code that devices and staff read. After the goods have left, only the
- * code.
+ * The code that devices and staff read, then what the shopper does before leaving. After the goods have left, only the
+ * code. The code comes first, so that a phone shows all of it without scrolling.
  */
 function ForTheExit({
   receipt,
@@ -105,16 +105,16 @@ function ForTheExit({
   const t = texts.receipt
   if (!hasGoods) return null
   if (receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined) return <p>{t.expired}</p>
-  if (receipt.status === 'UNLOADED')
-    return receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null
+  const code = receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null
+  if (receipt.status === 'UNLOADED') return code
   const isOff = receipt.securityTagStatus === 'deactivated'
   return (
     <>
+      {code}
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
       <TagHint texts={texts} purchase={receipt} />
       {isOff ? <p>{t.tagsOff}</p> : null}
-      {receipt.receiptQrCode ? <p class="soft">{isOff ? t.codeUseAtExit : t.codeUse}</p> : null}
-      {receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null}
+      {code && <p class="soft">{isOff ? t.codeUseAtExit : t.codeUse}</p>}
     </>
   )
 }

@@ -96,7 +96,7 @@ class AgentInbox {
         const state = next
         const { platform, changes } = this.#parts.services()
         const changed = await this.#parts.database.write((db) => storeState(db, from, state, platform.clock.wall()))
-        if (changed) changes.publish(agentCaller(changed), 'agents', [])
+        if (changed) changes.publish(agentCaller(changed), { area: 'agents', storeIds: [], events: [] })
         if (this.#states.get(agentId) === state) this.#states.delete(agentId)
       }
     } finally {

@@ -131,14 +131,16 @@ export function statusRoutes(
     c.header(PROGRAM_HEADER, programHeader({ program: 'agent', agentId: agent.identity.agentId }))
     return reply(c, 'health', { ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
-  app.get('/readyz', (c) => {
-    const { fault, policyVersion, devices, online, emergency } = agent.status()
-    const isReady = fault === null && policyVersion !== null
+  app.get('/readyz', async (c) => {
+    const unready = await agent.unready()
+    const { policyVersion, devices, online, emergency } = agent.status()
+    const isReady = unready.length === 0
     return reply(
       c,
       'readiness',
       {
         ready: isReady,
+        unready,
         online,
         emergency: emergency !== null,
         policyVersion,

@@ -20,6 +20,8 @@ export interface Commits {
   /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
+  /** True if the last transaction failed because the disk is full. */
+  readonly isFull: boolean
   /** Runs the queued work, then rejects further work. */
   close(): void
 }
@@ -43,6 +45,7 @@ export class Transactions {
   readonly #commit: Statement
   readonly #rollback: Statement
   #failure: LedgerFailure | undefined
+  #isFull = false
 
   constructor(db: Connection, watcher: CommitWatcher) {
     this.#db = db
@@ -54,6 +57,10 @@ export class Transactions {
 
   get failure(): LedgerFailure | undefined {
     return this.#failure
+  }
+
+  get isFull(): boolean {
+    return this.#isFull
   }
 
   /** Joins the open transaction if there is one. */
@@ -71,6 +78,7 @@ export class Transactions {
       // If the rollback failed too, memory and disk may differ.
       throw fault === undefined || this.#failure ? failure : this.#fail(fault)
     }
+    this.#isFull = false
     this.#notifyDurable()
     return value
   }
@@ -100,7 +108,10 @@ export class Transactions {
 
   #asFailure(error: unknown): unknown {
     const code = (error as { code?: string }).code ?? ''
-    if (code === 'SQLITE_FULL') return new LedgerFull('the disk is full', { cause: error })
+    if (code === 'SQLITE_FULL') {
+      this.#isFull = true
+      return new LedgerFull('the disk is full', { cause: error })
+    }
     if (!/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL|READONLY)/.test(code)) return error
     return this.#fail(error)
   }

@@ -48,6 +48,10 @@ class GroupCommit implements Commits {
     return this.#transactions.failure
   }
 
+  get isFull(): boolean {
+    return this.#transactions.isFull
+  }
+
   close(): void {
     this.#isClosed = true
     while (this.#queue.length > 0) this.#runQueue()

@@ -191,6 +191,14 @@ describe('the frame of the console', () => {
     expect((await get('/console')).text).toContain('class="is-test"')
   })
 
+  it('tells how a live store comes: owners how to get it, others whom to ask', async () => {
+    const live = { cookie: 'untag_console=live/', 'accept-language': 'en' }
+    const seen = async (role: string) => (await get('/console/orders', { ...live, [ROLE_HEADER]: role })).text
+    expect(await seen('owner')).toMatch(/There is no store here[^]*untag api insertStore[^]*Open the first live store/)
+    expect(await seen('owner')).not.toContain('ask the owner')
+    expect(await seen('manager')).toContain('ask the owner of the account')
+  })
+
   it.each([
     ['de', 'en'],
     ['en', 'de'],

@@ -228,6 +228,14 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await press(page, 'Theft')
     await page.getByText('A colleague has recorded a cause in the meantime').first().waitFor()
     expect(await page.getByText('The cause is recorded').filter({ visible: true }).count()).toBe(0)
+    const about = page.getByRole('region').filter({ has: page.locator('#rejected-cause') })
+    for (const shown of [about.locator('h2'), about.getByText('So far: Forgot to pay'), about.getByRole('alert')])
+      await expect
+        .poll(async () => {
+          const { y, height } = (await shown.boundingBox()) ?? { y: -1, height: 0 }
+          return y >= 0 && y + height <= 844
+        })
+        .toBe(true)
     // A refresh that is under way when its part is replaced was answered, though htmx does not say so.
     await page.evaluate(
       `htmx.ajax('GET', location.href, { target: '#alarms', select: '#alarms', source: '#alarms' }), document.querySelector('#alarms').remove()`,

@@ -43,7 +43,7 @@ it.each([
   const deadMs = store.world.clock.wall()
   let refreshed = 0
   const { changes } = store.shop.cloud.cloud.services
-  const filter = { tenant: await tenant(), topics: new Set(['agents']), storeIds: null, seesAllStores: true }
+  const filter = { tenant: await tenant(), topics: new Set(['agents']), storeIds: null }
   changes.subscribe(filter, () => refreshed++)
   plug().unplug()
   await becomes('absent', limitMs)

@@ -82,6 +82,20 @@ describe('an agent whose disk is full for long', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
+  it('is not ready at 0 bytes, also before the first write fails', async () => {
+    let free = 4_096
+    store = await openStore({ parts: { freeBytes: async () => free } })
+    expect(await store.local('/readyz')).toMatchObject({
+      status: 503,
+      body: {
+        ready: false,
+        unready: [{ check: 'disk', reason: expect.stringMatching(/^4 KiB are free: free space on the disk/) }],
+      },
+    })
+    free = 5_000_000
+    expect(await store.local('/readyz')).toMatchObject({ status: 200, body: { ready: true } })
+  })
+
   it('stays online, alarms at its gate, and reports everything when there is room', async () => {
     let isFull = false
     const reader = fakeReader()
@@ -102,6 +116,13 @@ describe('an agent whose disk is full for long', () => {
     // Long after what was known would have been too old.
     await store.world.advance(130_000)
     expect(store.agent.link.isOnline).toBe(true)
+    expect(await store.local('/readyz')).toMatchObject({
+      status: 503,
+      body: {
+        ready: false,
+        unready: [{ check: 'disk', reason: expect.stringMatching(/^the disk is full: free space/) }],
+      },
+    })
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
     await store.until('the new item', () => isKnown(epc))
     expect(store.agent.status()).toMatchObject({
@@ -127,6 +148,7 @@ describe('an agent whose disk is full for long', () => {
     expect(store.pulses('station')).toBe(0)
     isFull = false
     await store.world.advance(30_000)
+    expect(await store.local('/readyz')).toMatchObject({ status: 200, body: { ready: true, unready: [] } })
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
     const told = await reads
       .selectFrom('protection_event')

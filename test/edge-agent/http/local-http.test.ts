@@ -118,7 +118,7 @@ describe('the agent’s local HTTP', () => {
     ['/v1/operator', {}, 'the body: needs badge, or operatorId and pin'],
     ['/v1/operator', { foo: 1 }, 'the body: needs badge, or operatorId and pin'],
     ['/v1/operator', [], 'the body: must be an object'],
-    ['/v1/operator', { badge: 5 }, 'badge: expected string, received number'],
+    ['/v1/operator', { badge: 5 }, 'badge: must be a text, not a number'],
     ['/v1/operator', { operatorId: 'op_1' }, 'pin is missing: expected a text'],
     ['/v1/operator', { badge: 'x', foo: 1 }, 'unknown field "foo"'],
   ])('%s %j names the expected fields', async (path, body, error) => {

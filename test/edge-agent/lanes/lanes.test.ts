@@ -168,6 +168,27 @@ describe('lanes with readers, through the whole agent', () => {
     }
   })
 
+  it.each([true, false])('names the goods first whose label comes off next, online: %s', async (isOnline) => {
+    await withPad()
+    await selfServiceForAll()
+    const products = store.shop.products.slice(0, 4)
+    const { receipt } = await store.buy(products.map(({ ean }) => ({ ean, quantity: 1 })))
+    if (!isOnline) {
+      store.network(false)
+      await store.until('offline', () => !store.agent.link.isOnline)
+    }
+    const prices = ({ next = [] }: { next?: readonly { priceCent: number }[] }) => next.map((goods) => goods.priceCent)
+    let left: number[] | undefined
+    for (const _ of products) {
+      const result = await store.drive(store.agent.lanes.scan(store.shop.devices.pos_deactivator, receipt))
+      if (result.kind !== 'decision') throw new Error(JSON.stringify(result))
+      expect(result.answer.authorized).toBe(true)
+      if (left) expect(prices(result)).toEqual(left.slice(1))
+      left = prices(result)
+    }
+    expect(left).toEqual([])
+  })
+
   it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {
     await withPad()
     await selfServiceForAll()

@@ -257,10 +257,7 @@ onEveryDatabase('agents', (kind) => {
         .where('store_id', '=', shop.storeId)
         .executeTakeFirstOrThrow()
       let count = 0
-      const end = changes.subscribe(
-        { tenant, topics: new Set(['agents']), storeIds: null, seesAllStores: true },
-        () => count++,
-      )
+      const end = changes.subscribe({ tenant, topics: new Set(['agents']), storeIds: null }, () => count++)
       await agent.call('fetchSignedDocuments', {})
       expect(count).toBe(0)
       await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'second lane' })

@@ -140,7 +140,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await syncPos({ token: 't' })).body.error).toBe('credentials.baseUrl is missing: expected a text')
     expect((await syncPos({ baseUrl: 5 })).body.error).toBe('credentials.baseUrl: must be a text or an object')
     expect((await syncPos({ baseUrl: { a: 'b' } })).body.error).toBe(
-      'credentials.baseUrl: expected string, received object',
+      'credentials.baseUrl: must be a text, not an object',
     )
     expect(system.requests).toEqual([])
     expect(

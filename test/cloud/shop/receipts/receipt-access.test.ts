@@ -47,7 +47,7 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
     await context.close()
   })
 
-  it('shows the code over the whole width of a phone, also right after the payment', async () => {
+  it('shows the whole code over the width of a phone without scrolling, also right after the payment', async () => {
     const { shop, chromium } = bench
     const context = await chromium.browser.newContext({ viewport: { width: 390, height: 844 } })
     const page = await context.newPage()
@@ -64,7 +64,9 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
       if (path !== undefined) await page.goto(bench.at(path))
       const code = page.locator('img.code')
       await code.waitFor()
-      expect(await code.boundingBox()).toMatchObject({ x: 0, width: 390 })
+      const box = await code.boundingBox()
+      expect(box).toMatchObject({ x: 0, width: 390 })
+      expect([await page.evaluate('scrollY'), box!.y + box!.height <= 844]).toEqual([0, true])
       // The PNG has no margin but the quiet zone of four modules.
       const margin = await page.evaluate<number>(`(() => {
         const img = document.querySelector('img.code'), canvas = document.createElement('canvas')
