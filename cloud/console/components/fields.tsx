@@ -91,6 +91,16 @@ export function TextField({
   )
 }
 
+/** A file, for instance of `accept=".csv,.xlsx"`. Its form needs `upload`. */
+export function FileInput({ accept, ...field }: FieldProps & { accept: string }) {
+  const { value: _, ...props } = inputProps(field)
+  return (
+    <Labelled field={field}>
+      <input {...props} type="file" accept={accept} />
+    </Labelled>
+  )
+}
+
 /** Several lines of text. */
 export function TextArea({ rows = 3, maxlength, ...field }: FieldProps & { rows?: number; maxlength?: number }) {
   const { value, ...props } = inputProps(field)

@@ -2,6 +2,8 @@ import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
+import { UploadedFile, type Multipart } from '../../platform/operations/validation.ts'
+import { readMultipart } from '../../service/http/multipart.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 
 /** Maximum number of fields of a form. */
@@ -20,9 +22,17 @@ export const FRAME_FIELDS = {
 /** Fields of a sent form. Texts are trimmed. */
 export class FormFields {
   readonly #fields: URLSearchParams
+  readonly #files: ReadonlyMap<string, UploadedFile>
 
-  constructor(fields: URLSearchParams) {
+  constructor(fields: URLSearchParams, files: ReadonlyMap<string, UploadedFile> = new Map()) {
     this.#fields = fields
+    this.#files = files
+  }
+
+  /** A file; undefined if none was chosen. Browsers then send an empty one. */
+  file(name: string): UploadedFile | undefined {
+    const file = this.#files.get(name)
+    return file && (file.name !== '' || file.bytes.length > 0) ? file : undefined
   }
 
   /** The text of a field; undefined if it is missing or empty. */
@@ -75,6 +85,12 @@ export interface FormState {
 
 export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, title: undefined, message: undefined }
 
+/**
+ * Hidden field of forms that change one thing: its time of change when the form was made. Operations refuse another value
+ * than the stored one, so a second editor sees that the first was faster.
+ */
+export const VERSION = 'updatedAt'
+
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
@@ -94,7 +110,12 @@ export function rejectedForm(
     (code === 'too_small' && /password/i.test(path) ? texts.signIn.passwordTooShort : byCode[code]) ??
     (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
+  for (const { path, code, message } of details) {
+    const text = textOf(path, code, message)
+    errors[path.split(/[.[]/)[0] ?? path] ??= text
+    // A form whose field contains a list finds the entry by the whole path.
+    errors[path] ??= text
+  }
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.
@@ -104,9 +125,11 @@ export function rejectedForm(
     ? texts.errors.wrongSecret
     : reason === 'alarm_disposed'
       ? texts.errors.alarm_disposed
-      : failure.code === 'not-found'
-        ? action?.notFound?.(texts)
-        : undefined
+      : details.some(({ path, code }) => path === VERSION && code === 'system_field')
+        ? texts.errors.changedMeanwhile
+        : failure.code === 'not-found'
+          ? action?.notFound?.(texts)
+          : undefined
   const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),
@@ -129,6 +152,16 @@ export function parseForm(c: Context, body: Uint8Array): FormFields {
   const fields = new URLSearchParams(new TextDecoder().decode(body))
   if (fields.size > FIELDS_LIMIT) throw new Failure('invalid-argument', `the form has more than ${FIELDS_LIMIT} fields`)
   return new FormFields(fields)
+}
+
+/** Reads a form with a file, of at most the limit of the operation that takes the file. Throws 400 or 413. */
+export async function readUpload(c: Context, multipart: Multipart): Promise<FormFields> {
+  const fields = new URLSearchParams()
+  const files = new Map<string, UploadedFile>()
+  for (const [name, value] of Object.entries(await readMultipart(c, multipart)))
+    if (value instanceof UploadedFile) files.set(name, value)
+    else fields.set(name, String(value))
+  return new FormFields(fields, files)
 }
 
 /**

@@ -19,6 +19,8 @@ export const errorTexts = bilingual({
     },
     backToStart: 'Go to the start page',
     alarm_disposed: 'A colleague has recorded a cause in the meantime. Record another one only if that is wrong.',
+    changedMeanwhile:
+      'Someone else has changed this since you opened it. Your entries are still here: compare them, and save again to replace the other change.',
     wrongSecret:
       'The code or password is wrong, or the code was used. Enter it again; a new code appears every 30 seconds.',
     requestNumber: 'Request number',
@@ -69,6 +71,8 @@ export const errorTexts = bilingual({
     backToStart: 'Zur Startseite',
     alarm_disposed:
       'Jemand hat in der Zwischenzeit eine Ursache festgehalten. Halten Sie nur dann eine andere fest, wenn sie falsch ist.',
+    changedMeanwhile:
+      'Jemand anderes hat dies inzwischen geändert. Ihre Eingaben stehen noch hier: Vergleichen Sie, und speichern Sie noch einmal, um die andere Änderung zu ersetzen.',
     wrongSecret:
       'Der Code oder das Passwort ist falsch, oder der Code wurde schon benutzt. Versuchen Sie es noch einmal; alle 30 Sekunden erscheint ein neuer Code.',
     requestNumber: 'Vorgangsnummer',
