@@ -29,10 +29,10 @@ export class FormFields {
     this.#files = files
   }
 
-  /** A file; undefined if none was chosen. Browsers then send an empty one. */
+  /** A file; undefined if none was chosen, for which browsers send an empty one. */
   file(name: string): UploadedFile | undefined {
     const file = this.#files.get(name)
-    return file && (file.name !== '' || file.bytes.length > 0) ? file : undefined
+    return file && file.bytes.length > 0 ? file : undefined
   }
 
   /** The text of a field; undefined if it is missing or empty. */
@@ -94,6 +94,9 @@ export const VERSION = 'updatedAt'
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
+/** Codes of faults in a file whose message quotes a column. */
+const COLUMN_CODES: ReadonlySet<string> = new Set(['missing_column', 'unknown_column', 'repeated_column'])
+
 /** State of a form that an operation rejected. `action`: what the form was for. */
 export function rejectedForm(
   form: FormFields,
@@ -111,7 +114,8 @@ export function rejectedForm(
     (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
   for (const { path, code, message } of details) {
-    const text = textOf(path, code, message)
+    const column = COLUMN_CODES.has(code) ? /"([^"]{1,60})"/.exec(message)?.[1] : undefined
+    const text = `${textOf(path, code, message)}${column === undefined ? '' : ` (${column})`}`
     errors[path.split(/[.[]/)[0] ?? path] ??= text
     // A form whose field contains a list finds the entry by the whole path.
     errors[path] ??= text

@@ -13,6 +13,9 @@ import { keysPage } from './keys.tsx'
 import { operationPages } from './operations.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
+import { productPage } from './product.tsx'
+import { productImportPage } from './product-import.tsx'
+import { newProductPage, productsPage } from './products.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
@@ -39,6 +42,10 @@ export const pages: readonly ConsolePage[] = [
   closingsPage,
   agentsPage,
   devicePage,
+  productsPage,
+  newProductPage,
+  productImportPage,
+  productPage,
   keysPage,
   webhooksPage,
   webhookPage,

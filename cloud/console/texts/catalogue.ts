@@ -12,6 +12,8 @@ import { frameTexts } from './frame.ts'
 import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
+import { productImportTexts } from './product-import.ts'
+import { productsTexts } from './products.ts'
 import { recallsTexts } from './recalls.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
@@ -41,6 +43,8 @@ const PARTS = {
   closings: closingsTexts,
   agents: agentsTexts,
   alarms: alarmsTexts,
+  products: productsTexts,
+  productImport: productImportTexts,
   developers: developersTexts,
 }
 
