@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Role } from '../../../cloud/platform/foundation/caller.ts'
 import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
+import { formBody } from '../../support/form-body.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import type { Json } from '../../support/cloud.ts'
 
@@ -28,6 +29,14 @@ async function get(path: string, { role = 'manager', lang = 'en', storeId = shop
   return response.text()
 }
 
+/** Browsers send the empty name of a file that was not chosen; Node.js leaves it out. */
+async function asBrowsers(form: FormData) {
+  const { body, headers } = await formBody(form)
+  const text = Buffer.from(body).toString('latin1')
+  const named = text.replace(/(name="(?:file|snapshot)")\r\nContent-Type/, '$1; filename=""\r\nContent-Type')
+  return { body: Buffer.from(named, 'latin1'), headers }
+}
+
 /** Sends a form: as multipart if it has a file. */
 async function post(
   path: string,
@@ -37,10 +46,14 @@ async function post(
 ) {
   const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: storeId, _key: `key_${++keys}`, _form: action }
   const hasFile = Object.values(fields).some((value) => value instanceof File)
-  const body = hasFile ? new FormData() : new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...frame, ...fields })) body.set(name, value as string)
-  const headers = { [ROLE_HEADER]: role, 'accept-language': lang }
-  const response = await app.request(path, { method: 'POST', body, headers })
+  const form = hasFile ? new FormData() : new URLSearchParams()
+  for (const [name, value] of Object.entries({ ...frame, ...fields })) form.set(name, value as string)
+  const { body, headers } = form instanceof FormData ? await asBrowsers(form) : { body: form, headers: {} }
+  const response = await app.request(path, {
+    method: 'POST',
+    body,
+    headers: { ...headers, [ROLE_HEADER]: role, 'accept-language': lang },
+  })
   return { status: response.status, location: response.headers.get('location'), text: await response.text() }
 }
 
