@@ -41,7 +41,8 @@ function Labelled({
   )
 }
 
-function FieldError({ id, error }: { id: string; error: string }) {
+/** What is wrong with a field, for a group of fields that `aria-describedby` connects with it. */
+export function FieldError({ id, error }: { id: string; error: string }) {
   return (
     <span class="field-error" id={`${id}-error`}>
       <Icon name="warning" size={16} />

@@ -19,6 +19,11 @@ export const FRAME_FIELDS = {
   store: '_store',
 } as const
 
+/** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
+export function numberOf(text: string): number | string {
+  return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+}
+
 /** Fields of a sent form. Texts are trimmed. */
 export class FormFields {
   readonly #fields: URLSearchParams
@@ -41,11 +46,10 @@ export class FormFields {
     return text === '' ? undefined : text
   }
 
-  /** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
+  /** A number as `numberOf` reads it; undefined if the field is missing or empty. */
   number(name: string): number | string | undefined {
     const text = this.text(name)
-    if (text === undefined) return undefined
-    return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+    return text === undefined ? undefined : numberOf(text)
   }
 
   /** True if a checkbox is set. */

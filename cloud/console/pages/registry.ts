@@ -10,6 +10,8 @@ import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
 import { keysPage } from './keys.tsx'
+import { newOfferPage, offerPage } from './offer.tsx'
+import { offersPage } from './offers.tsx'
 import { operationPages } from './operations.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
@@ -46,6 +48,9 @@ export const pages: readonly ConsolePage[] = [
   newProductPage,
   productImportPage,
   productPage,
+  offersPage,
+  newOfferPage,
+  offerPage,
   keysPage,
   webhooksPage,
   webhookPage,

@@ -10,6 +10,7 @@ import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
 import { helpTexts } from './help.ts'
+import { offersTexts } from './offers.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
 import { productImportTexts } from './product-import.ts'
@@ -45,6 +46,7 @@ const PARTS = {
   alarms: alarmsTexts,
   products: productsTexts,
   productImport: productImportTexts,
+  offers: offersTexts,
   developers: developersTexts,
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Role } from '../../../cloud/platform/foundation/caller.ts'
 import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { formBody } from '../../support/form-body.ts'
+import { liveStores } from '../../support/live-store.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import type { Json } from '../../support/cloud.ts'
 
@@ -21,10 +22,14 @@ interface Options {
   role?: Role
   lang?: string
   storeId?: string
+  mode?: 'test' | 'live'
 }
 
-async function get(path: string, { role = 'manager', lang = 'en', storeId = shop.storeId }: Options = {}) {
-  const cookie = `untag_console=test/${storeId}`
+async function get(
+  path: string,
+  { role = 'manager', lang = 'en', storeId = shop.storeId, mode = 'test' }: Options = {},
+) {
+  const cookie = `untag_console=${mode}/${storeId}`
   const response = await app.request(path, { headers: { [ROLE_HEADER]: role, cookie, 'accept-language': lang } })
   return response.text()
 }
@@ -42,9 +47,9 @@ async function post(
   path: string,
   action: string,
   fields: Record<string, string | File>,
-  { role = 'manager', lang = 'en', storeId = shop.storeId }: Options = {},
+  { role = 'manager', lang = 'en', storeId = shop.storeId, mode = 'test' }: Options = {},
 ) {
-  const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: storeId, _key: `key_${++keys}`, _form: action }
+  const frame = { _csrf: CSRF, _action: action, _mode: mode, _store: storeId, _key: `key_${++keys}`, _form: action }
   const hasFile = Object.values(fields).some((value) => value instanceof File)
   const form = hasFile ? new FormData() : new URLSearchParams()
   for (const [name, value] of Object.entries({ ...frame, ...fields })) form.set(name, value as string)
@@ -169,6 +174,107 @@ it('import: files come only from roles that may import, with the secret of the s
   // A page without a file takes no such form.
   expect((await post('/console/products/new', 'add', { file })).status).toBe(415)
   expect((await shop.ok('fetchProducts', { storeId: shop.storeId })).total).toBe(total)
+})
+
+it('offers: publishes one for chosen stores, changes its prices, ends and deletes it', async () => {
+  const [ean, other] = [newEan(), newEan()]
+  const products = [
+    { ean, name: 'Regenjacke', priceCent: 8_990 },
+    { ean: other, name: 'Südwester', priceCent: 2_990 },
+  ]
+  const [first = '', second = ''] = await liveStores(shop.cloud, shop.key, { count: 2, products })
+  const live = { mode: 'live', storeId: first } as const
+  const form = await get(`/console/offers/new?ean=${ean}`, live)
+  expect(form).toContain(`>${ean}; </textarea>`)
+  const day = valueOf(form, 'validFrom')
+  const fields = {
+    title: 'Sturmwochen',
+    validFrom: day,
+    validTo: valueOf(form, 'validTo'),
+    [`store-${first}`]: 'yes',
+    products: `${ean}; 69,90; 89,90\r\nRegenschirm\t9.99`,
+  }
+  const added = await post('/console/offers/new', 'add', fields, live)
+  const path = added.location ?? ''
+  expect(path).toMatch(/^\/console\/offers\/off_/)
+  const list = await get('/console/offers?status=active', live)
+  expect(list).toContain(`href="${path}"`)
+  expect(list).toMatch(/class="bar ok">\d/)
+  expect(await get(`/console/offers?month=${day.slice(0, 4) === '2020' ? 2021 : 2020}-01`, live)).toContain(
+    'No offer runs in this month',
+  )
+  expect(await get('/console/offers?status=scheduled', live)).toContain('Create one, or choose another state')
+
+  const shown = await get(path, live)
+  const before = Object.fromEntries(
+    ['validFrom', 'validTo', 'products'].map((name) => [`before-${name}`, valueOf(shown, `before-${name}`)]),
+  )
+  const kept = `${ean}; 69.90; 89.90\nRegenschirm; 9.99`
+  expect(shown).toContain(`>${kept}</textarea>`)
+  const typed = { ...fields, ...before, [`store-${second}`]: 'yes' }
+  const changed = { ...typed, title: 'Herbststurm', products: `${kept}\n${other}; 24.90` }
+  expect((await post(path, 'change', changed, live)).status).toBe(303)
+  const after = await get(path, live)
+  for (const part of ['Herbststurm', 'Filiale 1, Filiale 2', '€24.90', 'Südwester']) expect(after).toContain(part)
+
+  const wrong = await post(path, 'change', { ...typed, products: `${kept}\n${newEan()}; 1\nx; viel` }, live)
+  expect([wrong.status, wrong.text.includes('Line 4 (x): ')]).toEqual([400, true])
+  const unsold = await post(path, 'change', { ...typed, products: `${newEan()}; 1` }, live)
+  expect(unsold.text).toContain('Not all chosen stores sell this product')
+  const { [`store-${first}`]: _, ...storeless } = fields
+  const nowhere = await post('/console/offers/new', 'add', storeless, live)
+  expect([nowhere.status, nowhere.text.includes('id="offer-stores-error"')]).toEqual([400, true])
+
+  expect((await post(path, 'end', {}, live)).status).toBe(303)
+  expect(await get('/console/offers?status=expired', live)).toContain('Herbststurm')
+  expect((await post(path, 'remove', {}, live)).location).toBe('/console/offers')
+  expect(await get(path, live)).toContain('There is no such offer')
+})
+
+it('offers: a line that is unchanged keeps the price of each branch', async () => {
+  const ean = newEan()
+  const [first = '', second = ''] = await liveStores(shop.cloud, shop.key, {
+    count: 2,
+    products: [{ ean, name: 'Seesack', priceCent: 4_990 }],
+  })
+  const live = { mode: 'live', storeId: first } as const
+  const key = await shop.cloud.key('secret', 'live')
+  const { offerId } = await shop.cloud.ok(key, 'createOffer', {
+    storeIds: [first],
+    title: 'Seesäcke',
+    validFrom: '2026-01-01T00:00:00Z',
+    validTo: '2099-01-01T00:00:00Z',
+    products: [
+      { ean, price: 39.9 },
+      { name: 'Tau', price: 5, manufacturer: 'Reep' },
+    ],
+  })
+  const { clonedOfferId } = await shop.cloud.ok(key, 'cloneOffer', {
+    offerId,
+    targetStoreIds: [first, second],
+    priceAdjustments: { [second]: { type: 'fixed', value: -10 } },
+  })
+  const path = `/console/offers/${clonedOfferId}`
+  const shown = await get(path, live)
+  expect(shown).toContain('€29.90: Filiale 2')
+  const before = Object.fromEntries(
+    ['validFrom', 'validTo', 'products'].map((name) => [`before-${name}`, valueOf(shown, `before-${name}`)]),
+  )
+  const dates = { validFrom: valueOf(shown, 'validFrom'), validTo: valueOf(shown, 'validTo') }
+  const stores = { [`store-${first}`]: 'yes', [`store-${second}`]: 'yes' }
+  const lines = `${ean}; 39.90\nTau; 4.50\nAnker; 80`
+  const sent = { title: 'Seesäcke', ...before, ...dates, ...stores, products: lines }
+  expect((await post(path, 'change', sent, live)).status).toBe(303)
+  const { offer } = await shop.cloud.ok(key, 'fetchOffer', { offerId: clonedOfferId })
+  const pricesOf = ({ prices }: Json) => prices.map(({ discountPrice }: Json) => discountPrice)
+  expect(offer.products.map(pricesOf)).toEqual([
+    [39.9, 29.9],
+    [4.5, 4.5],
+    [80, 80],
+  ])
+  expect(offer.products[1].manufacturer).toBe('Reep')
+  // The days were not changed, so the times stay.
+  expect(offer.validFrom).toBe('2026-01-01T00:00:00.000Z')
 })
 
 it('shows no form and no link to one to a role that may not change', async () => {
