@@ -4,45 +4,30 @@ import { addDays, dayOf, startOfDay } from '../../shop/analytics/store-days.ts'
 import type { fetchOffer } from '../../shop/offers/read-operations.ts'
 import { numberOf, type FormFields, type FormState } from '../frame/form.ts'
 import type { PageContext } from '../frame/page.ts'
+import { amountText, cellsOf, cellText, withLineErrors } from '../frame/lines.ts'
 import { Checkbox, FieldError, TextArea, TextField } from './fields.tsx'
 
 export type Offer = z.output<typeof fetchOffer.response>['offer']
 
 /** Stores that the form lists; a form has at most 200 fields. */
 const STORES_LISTED = 100
-/** Lines with an error that the form names. */
-const ERRORS_NAMED = 5
 /** Days that a new offer runs, unless changed. */
 const USUAL_DAYS = 14
 const STORE = 'store-'
 /** The value that the form showed, which the field is compared with. */
 const BEFORE = 'before-'
 
-/** A text amount as a person types it. */
-const typed = (amount: number, at: PageContext) => {
-  const text = amount.toFixed(2)
-  return at.language === 'de' ? text.replace('.', ',') : text
-}
-
 /** Code or name of a product, as its line begins. */
-const headOf = ({ ean, name }: { ean?: string | undefined; name: string }) => ean ?? name.replaceAll(/[;\t]/g, ',')
+const headOf = ({ ean, name }: { ean?: string | undefined; name: string }) => ean ?? cellText(name)
 
 function linesOf(offer: Offer, at: PageContext): string {
   return offer.products
     .map(({ originalPrice, discountPrice, ...product }) =>
-      [headOf(product), typed(discountPrice, at), originalPrice === undefined ? '' : typed(originalPrice, at)]
+      [headOf(product), amountText(discountPrice, at), originalPrice === undefined ? '' : amountText(originalPrice, at)]
         .join('; ')
         .replace(/; $/, ''),
     )
     .join('\n')
-}
-
-/** Cells of each line that is not empty. */
-function cellsOf(text: string): string[][] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => line.split(/[;\t]/).map((cell) => cell.trim()))
 }
 
 /**
@@ -96,8 +81,6 @@ export function OfferFields({ at, form, offer }: { at: PageContext; form: FormSt
   const first = offer ? dayOf(Date.parse(offer.validFrom)) : today
   const last = offer ? lastDayOf(offer) : addDays(today, USUAL_DAYS - 1)
   const lines = offer ? linesOf(offer, at) : ean === null ? '' : `${ean.slice(0, 200)}; `
-  const error = lineErrors(at, form)
-  const shown = error === undefined ? form : { ...form, errors: { ...form.errors, products: error } }
   return (
     <>
       <TextField form={form} name="title" label={t.name} value={offer?.title ?? ''} maxlength={80} required />
@@ -106,7 +89,15 @@ export function OfferFields({ at, form, offer }: { at: PageContext; form: FormSt
         <TextField form={form} name="validTo" type="date" label={t.to} value={last} required />
       </div>
       <StoreFields at={at} form={form} chosen={offer?.storeIds ?? (at.store ? [at.store.storeId] : [])} />
-      <TextArea form={shown} name="products" label={t.lines} hint={t.linesHint} value={lines} rows={8} required />
+      <TextArea
+        form={withLineErrors(at, form, 'products')}
+        name="products"
+        label={t.lines}
+        hint={t.linesHint}
+        value={lines}
+        rows={8}
+        required
+      />
       {Object.entries({ validFrom: first, validTo: last, products: lines }).map(([name, value]) => (
         <input type="hidden" name={`${BEFORE}${name}`} value={markOf(value)} />
       ))}
@@ -157,21 +148,4 @@ function StoreFields({ at, form, chosen }: { at: PageContext; form: FormState; c
       {error === undefined ? null : <FieldError id="offer-stores" error={error} />}
     </fieldset>
   )
-}
-
-/** The first wrong lines with their reasons; undefined if no line is wrong. */
-function lineErrors(at: PageContext, form: FormState): string | undefined {
-  const lines = cellsOf(form.values['products']?.replaceAll('\r\n', '\n') ?? '')
-  const named = new Map<number, string>()
-  for (const [path, text] of Object.entries(form.errors)) {
-    const index = /^products\[(\d+)\]/.exec(path)?.[1]
-    if (index !== undefined && !named.has(Number(index))) named.set(Number(index), text)
-  }
-  if (named.size === 0) return undefined
-  return [...named]
-    .slice(0, ERRORS_NAMED)
-    .map(
-      ([index, text]) => `${at.texts.offers.line(String(index + 1), (lines[index]?.[0] ?? '').slice(0, 40))}: ${text}`,
-    )
-    .join(' ')
 }

@@ -1,5 +1,6 @@
 import type { Product } from '../../shop/catalogue/schema.ts'
 import type { FormFields, FormState } from '../frame/form.ts'
+import { amountText } from '../frame/lines.ts'
 import type { PageContext } from '../frame/page.ts'
 import { Checkbox, Select, TextArea, TextField } from './fields.tsx'
 
@@ -29,22 +30,17 @@ export function productInput<E extends null | undefined>(form: FormFields, empty
   }
 }
 
-/** Text of an amount as a person types it. */
-function typed(amount: number | undefined, at: PageContext): string | undefined {
-  const text = amount?.toFixed(2)
-  return at.language === 'de' ? text?.replace('.', ',') : text
-}
-
 /** The values of a product as its form shows them. */
 export function productValues(product: Product, at: PageContext): Record<string, string> {
+  const amount = (value: number | undefined) => (value === undefined ? '' : amountText(value, at))
   const flag = (value: boolean | undefined) => (value === undefined ? '' : value ? 'yes' : 'no')
   return {
     name: product.name,
-    price: typed(product.price, at) ?? '',
-    oldPrice: typed(product.oldPrice, at) ?? '',
+    price: amountText(product.price, at),
+    oldPrice: amount(product.oldPrice),
     vat: String(product.vat),
     ...Object.fromEntries(TEXTS.map((name) => [name, product[name] ?? ''])),
-    deposit: typed(product.deposit, at) ?? '',
+    deposit: amount(product.deposit),
     depositVat: product.depositVat === undefined ? '' : String(product.depositVat),
     allergens: product.allergens?.join(', ') ?? '',
     isOrganic: flag(product.isOrganic),

@@ -10,6 +10,7 @@ import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
 import { keysPage } from './keys.tsx'
+import { loyaltyPage, newProgramPage, programPage } from './loyalty.tsx'
 import { newOfferPage, offerPage } from './offer.tsx'
 import { offersPage } from './offers.tsx'
 import { operationPages } from './operations.tsx'
@@ -51,6 +52,9 @@ export const pages: readonly ConsolePage[] = [
   offersPage,
   newOfferPage,
   offerPage,
+  loyaltyPage,
+  newProgramPage,
+  programPage,
   keysPage,
   webhooksPage,
   webhookPage,

@@ -11,6 +11,7 @@ import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.t
 import { frameTexts } from './frame.ts'
 import { helpTexts } from './help.ts'
 import { offersTexts } from './offers.ts'
+import { loyaltyTexts } from './loyalty.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
 import { productImportTexts } from './product-import.ts'
@@ -47,6 +48,7 @@ const PARTS = {
   products: productsTexts,
   productImport: productImportTexts,
   offers: offersTexts,
+  loyalty: loyaltyTexts,
   developers: developersTexts,
 }
 

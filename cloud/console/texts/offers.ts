@@ -50,7 +50,6 @@ export const offersTexts = bilingual({
     linesHint:
       'One line for each product: barcode or name; offer price; former price. Lines copied from a spreadsheet work too. Example: 4012345678901; 1.49; 1.99',
     findBarcodes: 'Find barcodes',
-    line: (number: string, text: string) => `Line ${number} (${text})`,
     formerPrice: 'Former price',
     offerPrice: 'Offer price',
     inStores: 'In the stores',
@@ -116,7 +115,6 @@ export const offersTexts = bilingual({
     linesHint:
       'Je Artikel eine Zeile: Strichcode oder Name; Angebotspreis; früherer Preis. Auch aus einer Tabelle kopierte Zeilen gehen. Beispiel: 4012345678901; 1,49; 1,99',
     findBarcodes: 'Strichcodes suchen',
-    line: (number: string, text: string) => `Zeile ${number} (${text})`,
     formerPrice: 'Früherer Preis',
     offerPrice: 'Angebotspreis',
     inStores: 'In den Filialen',

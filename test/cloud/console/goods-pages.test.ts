@@ -277,9 +277,54 @@ it('offers: a line that is unchanged keeps the price of each branch', async () =
   expect(offer.validFrom).toBe('2026-01-01T00:00:00.000Z')
 })
 
+it('loyalty: creates a program, shows its code and figures, and changes it', async () => {
+  const fields = { type: 'points', name: 'Hafenpunkte', pointsPerEuro: '1,5', rewards: 'Kaffee; 10\nKuchen\t25' }
+  const added = await post('/console/loyalty/new', 'create', { ...fields, 'method-qr_checkin': 'yes' })
+  const path = added.location ?? ''
+  const programId = path.split('/').at(-1) ?? ''
+  const { rewards } = await shop.ok('getLoyaltyProgram', { programId })
+  await shop.ok('addLoyaltyPoints', { programId, userId: 'shopper-9', amount: 40 })
+  const shown = await get(path)
+  for (const part of [
+    'src="data:image/png;base64,',
+    `untag://loyalty/${shop.storeId}/${programId}`,
+    '>Kaffee; 10\nKuchen; 25</',
+  ])
+    expect(shown).toContain(part)
+  expect(shown).toContain('<span class="label">Points: Issued</span><span class="value">40</span>')
+  for (const storeId of [shop.storeId, 'all'])
+    expect(await get('/console/loyalty', { storeId })).toContain(`href="${path}"`)
+
+  const typed = {
+    ...fields,
+    updatedAt: valueOf(shown, 'updatedAt'),
+    'method-till': 'yes',
+    rewards: 'Kuchen; 20\nTee; 5',
+  }
+  expect((await post(path, 'change', { ...typed, tiers: 'Gold; 500' })).status).toBe(303)
+  const stored = await shop.ok('getLoyaltyProgram', { programId })
+  expect(stored).toMatchObject({
+    isActive: false,
+    pointsPerEuro: 1.5,
+    earningMethods: ['till'],
+    tiers: [{ name: 'Gold' }],
+  })
+  const idOf = (list: Json[], wanted: string) => list.find(({ name }) => name === wanted)?.['rewardId']
+  expect(idOf(stored.rewards, 'Kuchen')).toBe(idOf(rewards, 'Kuchen'))
+
+  const slower = await post(path, 'change', typed)
+  expect([slower.status, slower.text.includes('Someone else has changed this')]).toEqual([400, true])
+  const wrong = { ...fields, updatedAt: stored.updatedAt, rewards: 'Kaffee; 10\nTee; viel' }
+  const refused = await post(path, 'change', wrong)
+  expect(refused.text).toContain('id="methods-error"')
+  expect(refused.text).toContain('Line 2 (Tee): ')
+  expect(await get('/console/loyalty/loy_none')).toContain('There is no such program')
+})
+
 it('shows no form and no link to one to a role that may not change', async () => {
   const [{ productId }] = shop.products
-  for (const path of ['/console/products', `/console/products/${productId}`]) {
+  const paths = ['/products', `/products/${productId}`, '/offers', '/loyalty', `/loyalty/${shop.programId}`]
+  for (const path of paths.map((each) => `/console${each}`)) {
     const text = await get(path, { role: 'viewer' })
     expect([path, text.includes('name="_action"'), text.includes('/new"')]).toEqual([path, false, false])
   }
