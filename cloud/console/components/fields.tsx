@@ -41,7 +41,8 @@ function Labelled({
   )
 }
 
-function FieldError({ id, error }: { id: string; error: string }) {
+/** What is wrong with a field, for a group of fields that `aria-describedby` connects with it. */
+export function FieldError({ id, error }: { id: string; error: string }) {
   return (
     <span class="field-error" id={`${id}-error`}>
       <Icon name="warning" size={16} />
@@ -87,6 +88,16 @@ export function TextField({
         {...(inputmode && { inputmode })}
         {...(maxlength !== undefined && { maxlength })}
       />
+    </Labelled>
+  )
+}
+
+/** A file, for instance of `accept=".csv,.xlsx"`. Its form needs `upload`. */
+export function FileInput({ accept, ...field }: FieldProps & { accept: string }) {
+  const { value: _, ...props } = inputProps(field)
+  return (
+    <Labelled field={field}>
+      <input {...props} type="file" accept={accept} />
     </Labelled>
   )
 }

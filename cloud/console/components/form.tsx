@@ -7,17 +7,20 @@ import { Notice } from './notice.tsx'
 /**
  * A form that calls an action of the page. It works without scripts: the server answers with a redirect. With scripts,
  * htmx replaces the content without a scroll, and the address by that of the redirect: a question in the address would ask
- * for the same again after a reload. `about` are hidden fields, which also tell apart forms of one action.
+ * for the same again after a reload. `about` are hidden fields, which also tell apart forms of one action. `upload`:
+ * the form contains a file.
  */
 export function ActionForm({
   at,
   action,
   about = {},
+  upload = false,
   children,
 }: {
   at: ViewContext
   action: string
   about?: Readonly<Record<string, string>>
+  upload?: boolean
   children?: Child
 }) {
   const id = formId(action, about)
@@ -37,6 +40,7 @@ export function ActionForm({
       class="stack"
       data-rejected={isRejected ? '' : undefined}
       method="post"
+      enctype={upload ? 'multipart/form-data' : undefined}
       action={length === 0 ? at.path : `${at.path}?${at.query}`}
       hx-boost="true"
       hx-target="#page"

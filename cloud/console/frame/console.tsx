@@ -4,11 +4,21 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { failureOfBody, type ErrorBody } from '../../platform/operations/validation.ts'
 import { readBytes } from '../../service/http/body.ts'
+import { isMultipart } from '../../service/http/multipart.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { pages as registered } from '../pages/registry.ts'
 import type { ConsoleAccess, ConsoleSession, ConsolePage, PageAction, PageContext, ViewContext } from './page.ts'
 import { consoleAssets, type ConsoleAssets } from './assets.ts'
-import { FRAME_FIELDS, isOwnForm, NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from './form.ts'
+import {
+  FRAME_FIELDS,
+  isOwnForm,
+  NO_FORM,
+  parseForm,
+  readUpload,
+  rejectedForm,
+  type FormFields,
+  type FormState,
+} from './form.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
@@ -213,6 +223,12 @@ export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
   app.all('/console/*', (c) => handler.show(c, undefined))
 }
 
+/** Reads a form. Only pages with an upload take files, and only of roles that may call its operation. */
+async function readForm(c: Context, { upload }: ConsolePage, { user }: ConsoleSession): Promise<FormFields> {
+  if (upload?.multipart && upload.roles.includes(user.role) && isMultipart(c)) return readUpload(c, upload.multipart)
+  return parseForm(c, await readBytes(c, FORM_LIMIT))
+}
+
 function actionOf(page: ConsolePage, form: FormFields): PageAction | undefined {
   const name = form.text(FRAME_FIELDS.action) ?? ''
   return Object.hasOwn(page.actions ?? {}, name) ? page.actions?.[name] : undefined
@@ -261,8 +277,9 @@ class Console {
 
   /** Answers a POST: calls the operation of the action, then redirects. A rejected form is shown again. */
   async act(c: Context, page: ConsolePage): Promise<Response> {
-    if (!(await this.#parts.access.sessionOf(c))) return this.#signedOut(c)
-    const body = await readBytes(c, FORM_LIMIT).catch((error: unknown) => asFailure(error))
+    const before = await this.#parts.access.sessionOf(c)
+    if (!before) return this.#signedOut(c)
+    const sent = await readForm(c, page, before).catch((error: unknown) => asFailure(error))
     // The session may have ended, or may have other rights, since the form was begun.
     const session = await this.#parts.access.sessionOf(c)
     if (!session) return this.#signedOut(c)
@@ -271,8 +288,8 @@ class Console {
     let form: FormFields | undefined
     let at: PageContext | undefined
     try {
-      if (body instanceof Failure) throw body
-      form = parseForm(c, body)
+      if (sent instanceof Failure) throw sent
+      form = sent
       // The form acts on the mode and store that it showed, also if another tab has switched since.
       const shown = {
         mode: asMode(form.text(FRAME_FIELDS.mode)) ?? preferences.mode,
@@ -330,7 +347,7 @@ class Console {
     const operation = typeof action.operation === 'function' ? action.operation(at) : action.operation
     const formKey = operation.changes ? form.text(FRAME_FIELDS.key) : undefined
     let result: Record<string, unknown> = {}
-    for (const [index, input] of [action.input(form, at)].flat().entries()) {
+    for (const [index, input] of [await action.input(form, at)].flat().entries()) {
       const idempotencyKey = formKey && (index === 0 ? formKey : `${formKey}-${index}`)
       const call = { operation, mode: at.mode, input, idempotencyKey, requestId }
       const { status, body } = await this.#parts.access.performAs(session, call)
@@ -349,7 +366,7 @@ class Console {
         toast: toast === '' ? undefined : toast,
         failure: undefined,
       }
-      const answer = { ...page, live: [], lead: () => undefined, view: (view: ViewContext) => show(result, view) }
+      const answer = { ...page, live: [], lead: () => undefined, view: (view: ViewContext) => show(result, view, form) }
       return this.#renderer.page(c, session, answer, loaded)
     }
     setToast(c, page, name, this.#isSecure)

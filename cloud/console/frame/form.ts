@@ -2,6 +2,8 @@ import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
+import { UploadedFile, type Multipart } from '../../platform/operations/validation.ts'
+import { readMultipart } from '../../service/http/multipart.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 
 /** Maximum number of fields of a form. */
@@ -17,12 +19,25 @@ export const FRAME_FIELDS = {
   store: '_store',
 } as const
 
+/** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
+export function numberOf(text: string): number | string {
+  return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+}
+
 /** Fields of a sent form. Texts are trimmed. */
 export class FormFields {
   readonly #fields: URLSearchParams
+  readonly #files: ReadonlyMap<string, UploadedFile>
 
-  constructor(fields: URLSearchParams) {
+  constructor(fields: URLSearchParams, files: ReadonlyMap<string, UploadedFile> = new Map()) {
     this.#fields = fields
+    this.#files = files
+  }
+
+  /** A file; undefined if none was chosen, for which browsers send an empty one. */
+  file(name: string): UploadedFile | undefined {
+    const file = this.#files.get(name)
+    return file && file.bytes.length > 0 ? file : undefined
   }
 
   /** The text of a field; undefined if it is missing or empty. */
@@ -31,11 +46,10 @@ export class FormFields {
     return text === '' ? undefined : text
   }
 
-  /** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
+  /** A number as `numberOf` reads it; undefined if the field is missing or empty. */
   number(name: string): number | string | undefined {
     const text = this.text(name)
-    if (text === undefined) return undefined
-    return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+    return text === undefined ? undefined : numberOf(text)
   }
 
   /** True if a checkbox is set. */
@@ -75,8 +89,17 @@ export interface FormState {
 
 export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, title: undefined, message: undefined }
 
+/**
+ * Hidden field of forms that change one thing: its time of change when the form was made. Operations refuse another value
+ * than the stored one, so a second editor sees that the first was faster.
+ */
+export const VERSION = 'updatedAt'
+
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
+
+/** Codes of faults in a file whose message quotes a column. */
+const COLUMN_CODES: ReadonlySet<string> = new Set(['missing_column', 'unknown_column', 'repeated_column'])
 
 /** State of a form that an operation rejected. `action`: what the form was for. */
 export function rejectedForm(
@@ -94,7 +117,13 @@ export function rejectedForm(
     (code === 'too_small' && /password/i.test(path) ? texts.signIn.passwordTooShort : byCode[code]) ??
     (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
+  for (const { path, code, message } of details) {
+    const column = COLUMN_CODES.has(code) ? /"([^"]{1,60})"/.exec(message)?.[1] : undefined
+    const text = `${textOf(path, code, message)}${column === undefined ? '' : ` (${column})`}`
+    errors[path.split(/[.[]/)[0] ?? path] ??= text
+    // A form whose field contains a list finds the entry by the whole path.
+    errors[path] ??= text
+  }
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.
@@ -104,9 +133,11 @@ export function rejectedForm(
     ? texts.errors.wrongSecret
     : reason === 'alarm_disposed'
       ? texts.errors.alarm_disposed
-      : failure.code === 'not-found'
-        ? action?.notFound?.(texts)
-        : undefined
+      : details.some(({ path, code }) => path === VERSION && code === 'system_field')
+        ? texts.errors.changedMeanwhile
+        : failure.code === 'not-found'
+          ? action?.notFound?.(texts)
+          : undefined
   const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),
@@ -129,6 +160,16 @@ export function parseForm(c: Context, body: Uint8Array): FormFields {
   const fields = new URLSearchParams(new TextDecoder().decode(body))
   if (fields.size > FIELDS_LIMIT) throw new Failure('invalid-argument', `the form has more than ${FIELDS_LIMIT} fields`)
   return new FormFields(fields)
+}
+
+/** Reads a form with a file, of at most the limit of the operation that takes the file. Throws 400 or 413. */
+export async function readUpload(c: Context, multipart: Multipart): Promise<FormFields> {
+  const fields = new URLSearchParams()
+  const files = new Map<string, UploadedFile>()
+  for (const [name, value] of Object.entries(await readMultipart(c, multipart)))
+    if (value instanceof UploadedFile) files.set(name, value)
+    else fields.set(name, String(value))
+  return new FormFields(fields, files)
 }
 
 /**

@@ -58,7 +58,7 @@ export interface ConsoleAccess {
 }
 
 /** Groups of the navigation, in their order. */
-export const NAVIGATION_GROUPS = ['work', 'operations', 'developers', 'settings'] as const
+export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'developers', 'settings'] as const
 type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
@@ -88,6 +88,9 @@ export type IconName =
   | 'code'
   | 'history'
   | 'recall'
+  | 'product'
+  | 'offer'
+  | 'gift'
 
 /** One entry of each kind of task. */
 export type OpenTasks = z.output<typeof fetchOpenTasks.response>['tasks']
@@ -160,15 +163,21 @@ export interface PageAction {
    * Request of the operation. The operation validates it, so values may be missing or wrong. A list is one call each, in
    * its order; the first refusal ends it.
    */
-  input(form: FormFields, at: PageContext): ActionInput | readonly ActionInput[]
+  input(
+    form: FormFields,
+    at: PageContext,
+  ): ActionInput | readonly ActionInput[] | Promise<ActionInput | readonly ActionInput[]>
   /** The message after success. Empty: none, because the answer says it. */
   done(texts: ConsoleTexts): string
   /** What the form says if nothing has the id or code that was entered. Default: the entry no longer exists. */
   notFound?(texts: ConsoleTexts): string
   /** Address to show after success. Default: the page itself. */
   next?(result: Record<string, unknown>, at: PageContext): string
-  /** Draws the answer instead of the page, for secrets that are shown once. The browser is then not redirected. */
-  show?(result: Record<string, unknown>, at: ViewContext): Child
+  /**
+   * Draws the answer instead of the page, for secrets that are shown once and for reports. The browser is then not
+   * redirected.
+   */
+  show?(result: Record<string, unknown>, at: ViewContext, form: FormFields): Child
 }
 
 /** One page of the console. Add it to pages/registry.ts. */
@@ -191,6 +200,8 @@ export interface ConsolePage<D = unknown> {
   /** Topics after whose changes the page's live regions reload, see `liveRoute` in console.tsx. */
   readonly live?: readonly string[]
   readonly actions?: Readonly<Record<string, PageAction>>
+  /** Operation whose file the forms of the page may contain. Roles that may not call it send no files. */
+  readonly upload?: Pick<Operation, 'multipart' | 'roles'>
   /** A file with what the page lists, at the page's address with `?file`. */
   readonly file?: {
     name(at: PageContext): string

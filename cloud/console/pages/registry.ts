@@ -10,9 +10,15 @@ import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
 import { keysPage } from './keys.tsx'
+import { loyaltyPage, newProgramPage, programPage } from './loyalty.tsx'
+import { newOfferPage, offerPage } from './offer.tsx'
+import { offersPage } from './offers.tsx'
 import { operationPages } from './operations.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
+import { productPage } from './product.tsx'
+import { productImportPage } from './product-import.tsx'
+import { newProductPage, productsPage } from './products.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
@@ -39,6 +45,16 @@ export const pages: readonly ConsolePage[] = [
   closingsPage,
   agentsPage,
   devicePage,
+  productsPage,
+  newProductPage,
+  productImportPage,
+  productPage,
+  offersPage,
+  newOfferPage,
+  offerPage,
+  loyaltyPage,
+  newProgramPage,
+  programPage,
   keysPage,
   webhooksPage,
   webhookPage,

@@ -10,8 +10,12 @@ import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
 import { helpTexts } from './help.ts'
+import { offersTexts } from './offers.ts'
+import { loyaltyTexts } from './loyalty.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
+import { productImportTexts } from './product-import.ts'
+import { productsTexts } from './products.ts'
 import { recallsTexts } from './recalls.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
@@ -41,6 +45,10 @@ const PARTS = {
   closings: closingsTexts,
   agents: agentsTexts,
   alarms: alarmsTexts,
+  products: productsTexts,
+  productImport: productImportTexts,
+  offers: offersTexts,
+  loyalty: loyaltyTexts,
   developers: developersTexts,
 }
 

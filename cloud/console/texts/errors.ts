@@ -21,6 +21,9 @@ export const errorTexts = bilingual({
     },
     backToStart: 'Go to the start page',
     alarm_disposed: 'A colleague has recorded a cause in the meantime. Record another one only if that is wrong.',
+    line: (number: string, text: string) => `Line ${number} (${text})`,
+    changedMeanwhile:
+      'Someone else has changed this since you opened it. Your entries are still here: compare them, and save again to replace the other change.',
     wrongSecret:
       'The code or password is wrong, or the code was used. Enter it again; a new code appears every 30 seconds.',
     requestNumber: 'Request number',
@@ -47,6 +50,14 @@ export const errorTexts = bilingual({
       invalid_type: 'This has the wrong form.',
       invalid_value: 'Choose one of the offered values.',
       invalid_format: 'This has the wrong form.',
+      missing_column: 'A column is missing. Compare the first row with the template.',
+      unknown_column: 'A column is unknown. Compare the first row with the template.',
+      repeated_column: 'A column is there twice.',
+      empty_file: 'The file has no products.',
+      too_many_rows: 'The file has over 10,000 rows. Split it.',
+      encrypted: 'This is an old .xls workbook, or it has a password. Save it as .xlsx without a password.',
+      not_a_spreadsheet: 'This is no spreadsheet. Open it in a spreadsheet program, and save it as .xlsx.',
+      product_unknown: 'Not all chosen stores sell this product.',
       name_taken: 'This name is in the list already. Add something that tells the two apart.',
     },
   },
@@ -73,6 +84,9 @@ export const errorTexts = bilingual({
     backToStart: 'Zur Startseite',
     alarm_disposed:
       'Jemand hat in der Zwischenzeit eine Ursache festgehalten. Halten Sie nur dann eine andere fest, wenn sie falsch ist.',
+    line: (number: string, text: string) => `Zeile ${number} (${text})`,
+    changedMeanwhile:
+      'Jemand anderes hat dies inzwischen geändert. Ihre Eingaben stehen noch hier: Vergleichen Sie, und speichern Sie noch einmal, um die andere Änderung zu ersetzen.',
     wrongSecret:
       'Der Code oder das Passwort ist falsch, oder der Code wurde schon benutzt. Versuchen Sie es noch einmal; alle 30 Sekunden erscheint ein neuer Code.',
     requestNumber: 'Vorgangsnummer',
@@ -99,6 +113,15 @@ export const errorTexts = bilingual({
       invalid_type: 'Das hat die falsche Form.',
       invalid_value: 'Wählen Sie einen der angebotenen Werte.',
       invalid_format: 'Das hat die falsche Form.',
+      missing_column: 'Eine Spalte fehlt. Vergleichen Sie die erste Zeile mit der Vorlage.',
+      unknown_column: 'Eine Spalte ist unbekannt. Vergleichen Sie die erste Zeile mit der Vorlage.',
+      repeated_column: 'Eine Spalte steht zweimal da.',
+      empty_file: 'Die Datei enthält keine Artikel.',
+      too_many_rows: 'Die Datei hat über 10.000 Zeilen. Teilen Sie sie auf.',
+      encrypted: 'Das ist eine alte .xls-Datei, oder sie hat ein Passwort. Speichern Sie sie als .xlsx ohne Passwort.',
+      not_a_spreadsheet:
+        'Das ist keine Tabelle. Öffnen Sie sie in einem Tabellenprogramm, und speichern Sie sie als .xlsx.',
+      product_unknown: 'Nicht alle gewählten Filialen führen diesen Artikel.',
       name_taken: 'Diesen Namen gibt es in der Liste schon. Ergänzen Sie, was beide unterscheidet.',
     },
   },
