@@ -23,6 +23,7 @@ const SHAPES: Readonly<Record<IconName, string>> = {
   out: 'M10 4H5v16h5M14 8l4 4-4 4M9 12h9',
   language: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18',
   recall: 'M4 9h10a6 6 0 0 1 0 12h-4M9 4L4 9l5 5',
+  shield: 'M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6zM8.5 12l2.5 2.5 4.5-5',
   tag: 'M4 4h8l8 8-8 8-8-8zM8 8h.01',
   key: 'M8 19a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM11 12l8-8M16 7l3 3M14 9l2 2',
   hook: 'M12 4a2 2 0 1 0 0 4 2 2 0 0 0 0-4zM12 8v9a4 4 0 0 1-8 0l3 2M12 14h8',

@@ -86,6 +86,7 @@ export function rejectedForm(
   action?: {
     readonly operation: { readonly changes: boolean } | ((at: never) => unknown)
     notFound?(texts: ConsoleTexts): string
+    fieldOf?(path: string): string
   },
 ): FormState {
   const { details = [], reason } = failure.extras
@@ -94,7 +95,8 @@ export function rejectedForm(
     (code === 'too_small' && /password/i.test(path) ? texts.signIn.passwordTooShort : byCode[code]) ??
     (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
+  for (const { path, code, message } of details)
+    errors[action?.fieldOf?.(path) ?? path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.

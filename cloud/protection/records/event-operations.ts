@@ -15,6 +15,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 /** Filter of a listing of events. */
 export interface EventFilter {
   storeId: string
+  eventId?: string | undefined
   type?: string | undefined
   deviceId?: string | undefined
   purchaseId?: string | undefined
@@ -59,12 +60,13 @@ const DEFAULT_PAGE = 100
 /** An event in API form. */
 const ListedEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
 
-function matching(db: Db, { storeId, type, deviceId, purchaseId }: EventFilter, sinceMs: number) {
+function matching(db: Db, { storeId, eventId, type, deviceId, purchaseId }: EventFilter, sinceMs: number) {
   let query = db
     .selectFrom('protection_event')
     .selectAll()
     .where('store_id', '=', storeId)
     .where('processed_ms', '>=', sinceMs)
+  if (eventId !== undefined) query = query.where('event_id', '=', eventId)
   if (type !== undefined) query = query.where('type', '=', type)
   if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
@@ -82,6 +84,7 @@ export const fetchProtectionEvents = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id,
+    eventId: Id.optional().describe('Only this event.'),
     type: z.enum(PROTECTION_EVENT_TYPES).optional(),
     deviceId: Id.optional(),
     purchaseId: Id.optional(),
