@@ -348,7 +348,7 @@ class Console {
       const loaded = {
         at: { ...at, mayUseLive },
         data: action.showsWithData ? await page.load(at) : undefined,
-        form: NO_FORM,
+        form: action.showsWithData ? { ...NO_FORM, values: form.values() } : NO_FORM,
         toast: toast === '' ? undefined : toast,
         failure: undefined,
       }

@@ -173,7 +173,7 @@ export interface PageAction {
    * browser is then not redirected. `sent`: the request of the operation, the last one of a list.
    */
   show?(result: Record<string, unknown>, at: ViewContext, sent: ActionInput): Child
-  /** True if `show` draws with what the page loads, in `at.data`. */
+  /** True if `show` draws with what the page loads, in `at.data`, and with the sent values, in `at.form`. */
   readonly showsWithData?: boolean
   /** Field of the form for a path in the request that has an error. Default: the first part of the path. */
   fieldOf?(path: string): string

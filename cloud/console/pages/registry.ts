@@ -13,6 +13,7 @@ import { keysPage } from './keys.tsx'
 import { operationPages } from './operations.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
+import { rulesPage } from './rules.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
@@ -39,6 +40,7 @@ export const pages: readonly ConsolePage[] = [
   closingsPage,
   agentsPage,
   devicePage,
+  rulesPage,
   keysPage,
   webhooksPage,
   webhookPage,

@@ -129,6 +129,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .input:focus-visible { outline-offset: 0 } .input[aria-invalid='true'] { border: 2px solid var(--warn) }
 .field-error { display: flex; gap: .4rem; color: var(--warn); font-size: var(--small); font-weight: 600 } .field-error svg { margin-top: .1rem }
 .choices { display: grid; gap: var(--gap-2) } .choice { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: .3rem .75rem; border: 1px solid var(--field-line); border-radius: var(--radius-small); background: var(--surface); cursor: pointer } .choice:has(:checked) { border-color: var(--accent); background: var(--accent-soft) } .choice:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 2px } .choice input { width: 1.25rem; height: 1.25rem; margin: 0; accent-color: var(--accent) } .choice input:focus-visible { outline: none } .choice small { display: block; color: var(--ink-soft) }
+legend.group { padding: 0; margin-bottom: var(--gap-3); font-size: var(--large); font-weight: 650 } fieldset.filters { margin-bottom: 0 }
 .form-foot { display: flex; flex-wrap: wrap; gap: var(--gap-3); padding-top: var(--gap-2) }
 .filters { display: flex; flex-wrap: wrap; gap: var(--gap-3); align-items: start; margin-bottom: var(--gap-4) } .filters .field { flex: 1 1 11rem; max-width: 18rem } .filters .field:has(.hint) { max-width: 26rem }
 /* The labels are at one height, and so are the inputs: what explains a field is below it. The button is at the height of the inputs. */

@@ -13,6 +13,7 @@ import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
 import { recallsTexts } from './recalls.ts'
+import { rulesTexts } from './rules.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { stockTexts } from './stock.ts'
@@ -36,6 +37,7 @@ const PARTS = {
   stock: stockTexts,
   tags: tagsTexts,
   recalls: recallsTexts,
+  rules: rulesTexts,
   purchases: purchasesTexts,
   operators: operatorsTexts,
   closings: closingsTexts,
