@@ -205,7 +205,7 @@ export function RuleFields({
       </fieldset>
       <details open={form.errors['rest'] !== undefined}>
         <summary>{t.rest}</summary>
-        <TextArea {...field('rest')} label={t.rest} hint={t.restHint} rows={14} maxlength={40_000} />
+        <TextArea {...field('rest')} label={t.rest} hint={t.restHint} rows={14} />
       </details>
       <div>
         <Submit>{t.preview}</Submit>

@@ -109,7 +109,7 @@ export const rulesPage = page<RulesView>({
       <div class="stack wide">
         <Live at={at} id="rules">
           <Summary at={at} known={known} />
-          <Agents at={at} version={known.version} />
+          <Agents at={at} />
         </Live>
         <div class="row">
           {at.has(MAY_CHANGE) ? (
@@ -138,7 +138,7 @@ function Summary({ at, known }: { at: View; known: Known }) {
   const t = at.texts.rules
   const { number } = at.formats
   const { agents } = at.data
-  const has = agents.filter(({ policyVersion }) => policyVersion === known.version).length
+  const has = agents.filter(({ isPolicyCurrent }) => isPolicyCurrent === true).length
   return (
     <Figures
       figures={[
@@ -154,7 +154,7 @@ function Summary({ at, known }: { at: View; known: Known }) {
   )
 }
 
-function Agents({ at, version }: { at: View; version: number }) {
+function Agents({ at }: { at: View }) {
   const t = at.texts.rules
   const { agents, agentsTotal } = at.data
   return (
@@ -169,7 +169,7 @@ function Agents({ at, version }: { at: View; version: number }) {
           rows={agents}
           columns={[
             { label: t.agent, kind: 'head', cell: ({ name }) => name },
-            { label: t.state, cell: (agent) => <AgentState at={at} agent={agent} version={version} /> },
+            { label: t.state, cell: (agent) => <AgentState at={at} agent={agent} /> },
             {
               label: t.seen,
               cell: ({ lastSeenAt }) => (
@@ -186,13 +186,11 @@ function Agents({ at, version }: { at: View; version: number }) {
   )
 }
 
-function AgentState({ at, agent, version }: { at: View; agent: Agent; version: number }) {
+function AgentState({ at, agent: { isPolicyCurrent, neededRelease } }: { at: View; agent: Agent }) {
   const t = at.texts.rules
-  const { policyVersion, neededRelease } = agent
-  if (policyVersion === version) return <Badge tone="ok">{t.has}</Badge>
-  if (neededRelease !== undefined) return <Badge tone="warn">{t.needs(neededRelease)}</Badge>
-  if (policyVersion === undefined) return <Badge>{t.unknown}</Badge>
-  return <Badge tone="warn">{t.behind(at.formats.number(policyVersion))}</Badge>
+  if (isPolicyCurrent === undefined) return <Badge>{t.unknown}</Badge>
+  if (isPolicyCurrent) return <Badge tone="ok">{t.has}</Badge>
+  return <Badge tone="warn">{neededRelease === undefined ? t.behind : t.needs(neededRelease)}</Badge>
 }
 
 function namesOf({ data }: View): ReadonlyMap<string, string> {
@@ -228,10 +226,29 @@ function Categories({ at, policy }: { at: View; policy: ProtectionPolicy }) {
           rows={rows}
           columns={[
             { label: t.category, kind: 'head', cell: ([name]) => categoryName(at, name) },
-            ...PROTECTION_ACTIONS.map((action) => ({
-              label: t.actions[action],
-              cell: ([, allowed]: (typeof rows)[number]) => workflowsOf(at, allowed, action) ?? t.notAllowed,
-            })),
+            {
+              label: t.allowed,
+              cell: ([, allowed]) => (
+                <ul>
+                  {PROTECTION_ACTIONS.flatMap((action) => {
+                    const workflows = workflowsOf(at, allowed, action)
+                    return workflows === undefined ? [] : [<li>{t.sentences.action(t.actions[action], workflows)}</li>]
+                  })}
+                </ul>
+              ),
+            },
+            {
+              label: t.notAllowed,
+              cell: ([, allowed]) => (
+                <ul>
+                  {PROTECTION_ACTIONS.filter((action) => workflowsOf(at, allowed, action) === undefined).map(
+                    (action) => (
+                      <li>{t.actions[action]}</li>
+                    ),
+                  )}
+                </ul>
+              ),
+            },
           ]}
         />
       )}
@@ -252,9 +269,12 @@ function Editor({ at }: { at: View }) {
   return (
     <div class="stack wide">
       {isConflict ? (
-        <Notice tone="warn" title={t.conflict(at.formats.number(known.version))} isUrgent>
-          {t.conflictText}
-        </Notice>
+        // The attribute says that the reason of the refusal is here.
+        <div data-rejected="">
+          <Notice tone="warn" title={t.conflict(at.formats.number(known.version))} isUrgent>
+            {t.conflictText}
+          </Notice>
+        </div>
       ) : null}
       {isConflict ? <TypedDifferences at={at} policy={known.policy} /> : null}
       <Card title={t.title}>
@@ -315,9 +335,16 @@ function Preview({ at, replay, sent }: { at: View; replay: Replay; sent: unknown
   const after = parsedPolicy(sent)
   if (!known || !after) return null
   const { home, homeEpoch } = known.policy
+  const isConflict = at.form.values['version'] !== String(known.version)
+  const { conflict, conflictText } = at.texts.rules.edit
   return (
     <div class="stack wide">
       <h2>{t.title}</h2>
+      {isConflict ? (
+        <Notice tone="warn" title={conflict(at.formats.number(known.version))} isUrgent>
+          {conflictText}
+        </Notice>
+      ) : null}
       <Differences at={at} before={known.policy} after={{ ...after, home, homeEpoch }} />
       <Figures
         figures={[
@@ -327,10 +354,12 @@ function Preview({ at, replay, sent }: { at: View; replay: Replay; sent: unknown
       />
       <Replayed at={at} replay={replay} />
       <div class="row">
-        <ActionForm at={at} action="publish">
-          <Typed at={at} />
-          <Submit>{t.publish}</Submit>
-        </ActionForm>
+        {isConflict ? null : (
+          <ActionForm at={at} action="publish">
+            <Typed at={at} />
+            <Submit>{t.publish}</Submit>
+          </ActionForm>
+        )}
         <ActionForm at={at} action="edit">
           <Typed at={at} />
           <Submit main={false}>{t.back}</Submit>

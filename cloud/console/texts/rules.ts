@@ -28,7 +28,7 @@ export const rulesTexts = bilingual({
     state: 'State',
     seen: 'Last heard of',
     has: 'Has these rules',
-    behind: (version: string) => `Behind: still version ${version}`,
+    behind: 'Behind: works by older rules',
     unknown: 'Has not reported yet',
     needs: (release: string) => `Keeps its old rules: it needs release ${release}`,
     topics: {
@@ -102,7 +102,8 @@ export const rulesTexts = bilingual({
       siren: 'A gate sounds the siren.',
     },
     allOther: 'All other',
-    notAllowed: 'not allowed',
+    allowed: 'Allowed',
+    notAllowed: 'Not allowed',
     actions: {
       deactivate_label: 'Deactivate a label',
       detach_hard_tag: 'Detach a hard tag',
@@ -230,7 +231,7 @@ export const rulesTexts = bilingual({
     state: 'Zustand',
     seen: 'Zuletzt gemeldet',
     has: 'Hat diese Regeln',
-    behind: (version: string) => `Zurück: noch Version ${version}`,
+    behind: 'Zurück: arbeitet nach älteren Regeln',
     unknown: 'Hat sich noch nicht gemeldet',
     needs: (release: string) => `Behält die alten Regeln: braucht Version ${release} von untag`,
     topics: {
@@ -304,7 +305,8 @@ export const rulesTexts = bilingual({
       siren: 'An einem Durchgang ertönt die Sirene.',
     },
     allOther: 'Alle anderen',
-    notAllowed: 'nicht erlaubt',
+    allowed: 'Erlaubt',
+    notAllowed: 'Nicht erlaubt',
     actions: {
       deactivate_label: 'Klebeetikett deaktivieren',
       detach_hard_tag: 'Hartetikett lösen',
