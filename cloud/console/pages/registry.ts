@@ -6,6 +6,7 @@ import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
 import { devicePage } from './device.tsx'
+import { decisionsPage } from './decisions.tsx'
 import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
@@ -41,6 +42,7 @@ export const pages: readonly ConsolePage[] = [
   agentsPage,
   devicePage,
   rulesPage,
+  decisionsPage,
   keysPage,
   webhooksPage,
   webhookPage,

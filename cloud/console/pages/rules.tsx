@@ -140,17 +140,19 @@ function Summary({ at, known }: { at: View; known: Known }) {
   const { agents } = at.data
   const has = agents.filter(({ isPolicyCurrent }) => isPolicyCurrent === true).length
   return (
-    <Figures
-      figures={[
-        { label: t.version, value: number(known.version) },
-        { label: t.loss, value: moneyOf(at, known.worstCaseLoss), note: t.lossNote },
-        {
-          label: t.agentsHave,
-          value: t.ofAgents(number(has), number(agents.length)),
-          tone: has < agents.length ? 'warn' : 'plain',
-        },
-      ]}
-    />
+    <div class="money-figures">
+      <Figures
+        figures={[
+          { label: t.version, value: number(known.version) },
+          { label: t.loss, value: moneyOf(at, known.worstCaseLoss), note: t.lossNote },
+          {
+            label: t.agentsHave,
+            value: t.ofAgents(number(has), number(agents.length)),
+            tone: has < agents.length ? 'warn' : 'plain',
+          },
+        ]}
+      />
+    </div>
   )
 }
 
@@ -346,12 +348,14 @@ function Preview({ at, replay, sent }: { at: View; replay: Replay; sent: unknown
         </Notice>
       ) : null}
       <Differences at={at} before={known.policy} after={{ ...after, home, homeEpoch }} />
-      <Figures
-        figures={[
-          { label: t.lossNow, value: moneyOf(at, known.worstCaseLoss), note: at.texts.rules.lossNote },
-          { label: t.lossThen, value: moneyOf(at, replay.worstCaseLoss), note: at.texts.rules.lossNote },
-        ]}
-      />
+      <div class="money-figures">
+        <Figures
+          figures={[
+            { label: t.lossNow, value: moneyOf(at, known.worstCaseLoss), note: at.texts.rules.lossNote },
+            { label: t.lossThen, value: moneyOf(at, replay.worstCaseLoss), note: at.texts.rules.lossNote },
+          ]}
+        />
+      </div>
       <Replayed at={at} replay={replay} />
       <div class="row">
         {isConflict ? null : (

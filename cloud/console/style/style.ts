@@ -102,7 +102,7 @@ const COMPONENTS = `
 .card > header { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: var(--gap-2); margin-bottom: var(--gap-3) } .card.flush > header { margin: 0; padding: var(--gap-2) var(--gap-4); min-height: 3.5rem; border-bottom: 1px solid var(--line) }
 .card.alarm { border-color: var(--alarm); border-left-width: 6px }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: var(--gap-4) }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 10.5rem), 1fr)); gap: var(--gap-3) } .figures > li { display: grid }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 10.5rem), 1fr)); gap: var(--gap-3) } .figures > li { display: grid } .money-figures .figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)) }
 .figure { display: flex; flex-direction: column; gap: .1rem; padding: var(--gap-3) var(--gap-4); border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); color: var(--ink); text-decoration: none; box-shadow: var(--shadow) }
 a.figure:hover { border-color: var(--accent); color: var(--ink) } .figure dt, .figure .label { color: var(--ink-soft); font-size: var(--small); font-weight: 550 } .figure .value { font-size: var(--figure); line-height: 1.15; font-weight: 640; letter-spacing: -.02em; font-variant-numeric: tabular-nums; overflow-wrap: normal }
 .figure .note { font-size: var(--small); color: var(--ink-soft) } .figure.alarm { border-color: var(--alarm); background: var(--alarm-soft) } .figure.alarm .value { color: var(--alarm) }

@@ -5,6 +5,7 @@ import { agentsTexts } from './agents.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
 import { closingsTexts } from './closings.ts'
+import { decisionsTexts } from './decisions.ts'
 import { developersTexts } from './developers.ts'
 import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
@@ -38,6 +39,7 @@ const PARTS = {
   tags: tagsTexts,
   recalls: recallsTexts,
   rules: rulesTexts,
+  decisions: decisionsTexts,
   purchases: purchasesTexts,
   operators: operatorsTexts,
   closings: closingsTexts,

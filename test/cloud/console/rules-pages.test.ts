@@ -173,6 +173,33 @@ it('marks wrong fields, and an empty one is never a default', async () => {
   expect(text).toContain('value="Schuhe"')
 })
 
+it('says why a decision was made, found by tag or by its number', async () => {
+  const { policy } = await policyNow()
+  const strict = { ...policy, requiresManualOverrideAboveValue: 2 }
+  await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: strict })
+  const { epc } = await shop.newItem(shop.products[0])
+  await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+  const request = { protectionAction: 'detach_hard_tag', epc, deviceId: shop.devices.self_checkout_detacher }
+  const { eventId } = await shop.ok('verifyProtectedItem', request)
+  const list = await get(`${RULES}/decisions?q=${epc}`, 'manager')
+  expect(list).toContain(`q=${encodeURIComponent(eventId)}`)
+  expect(await get(`${RULES}/decisions`)).toContain(`q=${encodeURIComponent(eventId)}`)
+  const one = await get(`${RULES}/decisions?q=${eventId}`)
+  for (const text of [
+    'Not released',
+    'staff are needed',
+    'Facts of piece 1',
+    'not used yet',
+    'Items from €2.00 need staff',
+  ])
+    expect(one).toContain(text)
+  expect(one).toContain(`€${shop.products[0].price.toFixed(2)}`)
+  expect(await get(`${RULES}/decisions?q=E28011700000099999999999`)).toContain('Nothing fits')
+  expect(await get(`${RULES}/decisions?q=evt_alarm`)).toContain('Open the alarm')
+  const other = { storeId: shop.otherStoreId, eventId }
+  expect((await shop.ok('fetchProtectionEvents', other)).events).toEqual([])
+})
+
 /** Version of the policy document that an agent without one receives. */
 async function versionsOf(agent: TestAgent): Promise<[number]> {
   const { body } = await agent.call('fetchSignedDocuments', { have: {} })
