@@ -347,9 +347,11 @@ class Console {
     const operation = typeof action.operation === 'function' ? action.operation(at) : action.operation
     const formKey = operation.changes ? form.text(FRAME_FIELDS.key) : undefined
     let result: Record<string, unknown> = {}
+    let sent: Record<string, unknown> = {}
     for (const [index, input] of [await action.input(form, at)].flat().entries()) {
       const idempotencyKey = formKey && (index === 0 ? formKey : `${formKey}-${index}`)
       const call = { operation, mode: at.mode, input, idempotencyKey, requestId }
+      sent = input
       const { status, body } = await this.#parts.access.performAs(session, call)
       // A refusal by the state is stored for the form's key, and answered like a result.
       if (status >= 400) throw failureOfBody(JSON.parse(body) as ErrorBody)
@@ -361,12 +363,18 @@ class Console {
       const toast = action.done(at.texts)
       const loaded = {
         at: { ...at, mayUseLive },
-        data: undefined,
-        form: NO_FORM,
+        data: action.showsWithData ? await page.load(at) : undefined,
+        form: action.showsWithData ? { ...NO_FORM, values: form.values() } : NO_FORM,
         toast: toast === '' ? undefined : toast,
         failure: undefined,
       }
-      const answer = { ...page, live: [], lead: () => undefined, view: (view: ViewContext) => show(result, view, form) }
+      const sentForm = { form, input: sent }
+      const answer = {
+        ...page,
+        live: [],
+        lead: () => undefined,
+        view: (view: ViewContext) => show(result, view, sentForm),
+      }
       return this.#renderer.page(c, session, answer, loaded)
     }
     setToast(c, page, name, this.#isSecure)

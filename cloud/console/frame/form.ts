@@ -109,6 +109,7 @@ export function rejectedForm(
   action?: {
     readonly operation: { readonly changes: boolean } | ((at: never) => unknown)
     notFound?(texts: ConsoleTexts): string
+    fieldOf?(path: string): string
   },
 ): FormState {
   const { details = [], reason } = failure.extras
@@ -120,7 +121,7 @@ export function rejectedForm(
   for (const { path, code, message } of details) {
     const column = COLUMN_CODES.has(code) ? /"([^"]{1,60})"/.exec(message)?.[1] : undefined
     const text = `${textOf(path, code, message)}${column === undefined ? '' : ` (${column})`}`
-    errors[path.split(/[.[]/)[0] ?? path] ??= text
+    errors[action?.fieldOf?.(path) ?? path.split(/[.[]/)[0] ?? path] ??= text
     // A form whose field contains a list finds the entry by the whole path.
     errors[path] ??= text
   }

@@ -58,7 +58,7 @@ export interface ConsoleAccess {
 }
 
 /** Groups of the navigation, in their order. */
-export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'developers', 'settings'] as const
+export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'protection', 'developers', 'settings'] as const
 type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
@@ -91,6 +91,7 @@ export type IconName =
   | 'product'
   | 'offer'
   | 'gift'
+  | 'shield'
 
 /** One entry of each kind of task. */
 export type OpenTasks = z.output<typeof fetchOpenTasks.response>['tasks']
@@ -174,10 +175,14 @@ export interface PageAction {
   /** Address to show after success. Default: the page itself. */
   next?(result: Record<string, unknown>, at: PageContext): string
   /**
-   * Draws the answer instead of the page, for secrets that are shown once and for reports. The browser is then not
-   * redirected.
+   * Draws the answer instead of the page, for secrets that are shown once, and for a look at what a change would do. The
+   * browser is then not redirected. `sent`: the form, and the request of the operation, the last one of a list.
    */
-  show?(result: Record<string, unknown>, at: ViewContext, form: FormFields): Child
+  show?(result: Record<string, unknown>, at: ViewContext, sent: { form: FormFields; input: ActionInput }): Child
+  /** True if `show` draws with what the page loads, in `at.data`, and with the sent values, in `at.form`. */
+  readonly showsWithData?: boolean
+  /** Field of the form for a path in the request that has an error. Default: the first part of the path. */
+  fieldOf?(path: string): string
 }
 
 /** One page of the console. Add it to pages/registry.ts. */

@@ -43,7 +43,7 @@ export const productImportPage = page<undefined>({
         dryRun: form.text('what') !== 'write',
       }),
       done: () => '',
-      show: (result, at, form) => <Report at={at} result={result as Result} form={form} />,
+      show: (result, at, { form }) => <Report at={at} result={result as Result} form={form} />,
     },
   },
   load: () => Promise.resolve(undefined),

@@ -6,6 +6,7 @@ import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
 import { devicePage } from './device.tsx'
+import { decisionsPage } from './decisions.tsx'
 import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
@@ -19,6 +20,7 @@ import { ordersPage } from './orders.tsx'
 import { productPage } from './product.tsx'
 import { productImportPage } from './product-import.tsx'
 import { newProductPage, productsPage } from './products.tsx'
+import { rulesPage } from './rules.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
@@ -55,6 +57,8 @@ export const pages: readonly ConsolePage[] = [
   loyaltyPage,
   newProgramPage,
   programPage,
+  rulesPage,
+  decisionsPage,
   keysPage,
   webhooksPage,
   webhookPage,

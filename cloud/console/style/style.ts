@@ -102,7 +102,7 @@ const COMPONENTS = `
 .card > header { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: var(--gap-2); margin-bottom: var(--gap-3) } .card.flush > header { margin: 0; padding: var(--gap-2) var(--gap-4); min-height: 3.5rem; border-bottom: 1px solid var(--line) }
 .card.alarm { border-color: var(--alarm); border-left-width: 6px }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: var(--gap-4) }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 10.5rem), 1fr)); gap: var(--gap-3) } .figures > li { display: grid }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 10.5rem), 1fr)); gap: var(--gap-3) } .figures > li { display: grid } .money-figures .figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)) }
 .figure { display: flex; flex-direction: column; gap: .1rem; padding: var(--gap-3) var(--gap-4); border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); color: var(--ink); text-decoration: none; box-shadow: var(--shadow) }
 a.figure:hover { border-color: var(--accent); color: var(--ink) } .figure dt, .figure .label { color: var(--ink-soft); font-size: var(--small); font-weight: 550 } .figure .value { font-size: var(--figure); line-height: 1.15; font-weight: 640; letter-spacing: -.02em; font-variant-numeric: tabular-nums; overflow-wrap: normal }
 .figure .note { font-size: var(--small); color: var(--ink-soft) } .figure.alarm { border-color: var(--alarm); background: var(--alarm-soft) } .figure.alarm .value { color: var(--alarm) }
@@ -129,6 +129,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .input:focus-visible { outline-offset: 0 } .input[aria-invalid='true'] { border: 2px solid var(--warn) }
 .field-error { display: flex; gap: .4rem; color: var(--warn); font-size: var(--small); font-weight: 600 } .field-error svg { margin-top: .1rem }
 .choices { display: grid; gap: var(--gap-2) } .choice { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: .3rem .75rem; border: 1px solid var(--field-line); border-radius: var(--radius-small); background: var(--surface); cursor: pointer } .choice:has(:checked) { border-color: var(--accent); background: var(--accent-soft) } .choice:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 2px } .choice input { width: 1.25rem; height: 1.25rem; margin: 0; accent-color: var(--accent) } .choice input:focus-visible { outline: none } .choice small { display: block; color: var(--ink-soft) }
+legend.group { padding: 0; margin-bottom: var(--gap-3); font-size: var(--large); font-weight: 650 } fieldset.filters { margin-bottom: 0 }
 .form-foot { display: flex; flex-wrap: wrap; gap: var(--gap-3); padding-top: var(--gap-2) }
 .filters { display: flex; flex-wrap: wrap; gap: var(--gap-3); align-items: start; margin-bottom: var(--gap-4) } .filters .field { flex: 1 1 11rem; max-width: 18rem } .filters .field:has(.hint) { max-width: 26rem }
 /* The labels are at one height, and so are the inputs: what explains a field is below it. The button is at the height of the inputs. */

@@ -5,6 +5,7 @@ import { agentsTexts } from './agents.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
 import { closingsTexts } from './closings.ts'
+import { decisionsTexts } from './decisions.ts'
 import { developersTexts } from './developers.ts'
 import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
@@ -17,6 +18,7 @@ import { ordersTexts } from './orders.ts'
 import { productImportTexts } from './product-import.ts'
 import { productsTexts } from './products.ts'
 import { recallsTexts } from './recalls.ts'
+import { rulesTexts } from './rules.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { stockTexts } from './stock.ts'
@@ -40,6 +42,8 @@ const PARTS = {
   stock: stockTexts,
   tags: tagsTexts,
   recalls: recallsTexts,
+  rules: rulesTexts,
+  decisions: decisionsTexts,
   purchases: purchasesTexts,
   operators: operatorsTexts,
   closings: closingsTexts,

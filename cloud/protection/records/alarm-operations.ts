@@ -45,6 +45,7 @@ interface AlarmProduct {
   readonly ean: string
   readonly name: string
   readonly brand: string | null
+  readonly category: string | null
   readonly imageUrl: string | null
   readonly priceCent: number
 }
@@ -64,7 +65,7 @@ async function productOfAlarm(
     .leftJoin('store_product as s', (join) =>
       join.onRef('s.product_id', '=', 'p.product_id').on('s.store_id', '=', storeId),
     )
-    .select(['p.product_id', 'p.ean', 'p.name', 'p.brand', 'p.image_url'])
+    .select(['p.product_id', 'p.ean', 'p.name', 'p.brand', 'p.category', 'p.image_url'])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('price_cent'))
     .where('p.tenant', '=', tenant)
   const row = await (
@@ -76,6 +77,7 @@ async function productOfAlarm(
       ean: row.ean,
       name: row.name,
       brand: row.brand,
+      category: row.category,
       imageUrl: row.image_url,
       priceCent: item?.price_cent ?? Number(row.price_cent),
     }
@@ -239,6 +241,7 @@ const Alarm = z.strictObject({
       productId: z.string(),
       name: z.string(),
       brand: z.string().optional(),
+      category: z.string().optional(),
       price: z.number().describe('EUR: price of the item, else of the product in this store.'),
       imageUrl: z.string().optional(),
     })
@@ -443,8 +446,8 @@ async function goodsOf(db: Call['db'], tenant: string, storeId: string, event: P
   }
 }
 
-function toProduct({ productId, name, brand, imageUrl, priceCent }: AlarmProduct) {
-  return { productId, name, price: eurosOf(priceCent), ...definedFields({ brand, imageUrl }) }
+function toProduct({ productId, name, brand, category, imageUrl, priceCent }: AlarmProduct) {
+  return { productId, name, price: eurosOf(priceCent), ...definedFields({ brand, category, imageUrl }) }
 }
 
 function toGoods({ brand, category, price_cent: priceCent }: Row<'protected_item'>) {

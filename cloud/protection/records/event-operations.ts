@@ -1,7 +1,10 @@
 import { sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
+import type { DecisionFacts } from '../../../policy/decide.ts'
+import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protection-events.ts'
-import { Id, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
+import { definedFields, eurosOf, Id, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { invalidCursor } from '../../platform/operations/paging.ts'
 import { positionSince, waitForFinalPosition } from '../../platform/persistence/positions.ts'
@@ -15,6 +18,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 /** Filter of a listing of events. */
 export interface EventFilter {
   storeId: string
+  eventId?: string | undefined
   type?: string | undefined
   deviceId?: string | undefined
   purchaseId?: string | undefined
@@ -57,14 +61,60 @@ export function eventsAfter(
 const DEFAULT_PAGE = 100
 
 /** An event in API form. */
-const ListedEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
+const ListedEvent = ProtectionEvent.extend({
+  eventId: z.string(),
+  alarm: Disposition.optional(),
+  facts: z
+    .array(
+      z.strictObject({
+        itemStatus: z.enum(ITEM_STATUSES).optional().describe('Absent: unknown.'),
+        category: z.string().optional(),
+        brand: z.string().optional(),
+        price: z.number().optional().describe('EUR'),
+        recalled: z.boolean(),
+        right: z.enum(['free', 'used', 'leased_elsewhere', 'none']),
+        hasOperator: z.boolean().describe('True if a signed-in operator approved the request.'),
+        policyStage: z.enum(['fresh', 'stale', 'expired']),
+      }),
+    )
+    .optional()
+    .describe('With `eventId`: the facts of a decision of the cloud, one entry per unit. They are stored for 30 days.'),
+})
+type Facts = z.infer<typeof ListedEvent>['facts']
 
-function matching(db: Db, { storeId, type, deviceId, purchaseId }: EventFilter, sinceMs: number) {
+const decisionById = prepared((db, p: { eventId: string; storeId: string }) =>
+  db
+    .selectFrom('protection_decision')
+    .select('facts')
+    .where('event_id', '=', p.eventId)
+    .where('store_id', '=', p.storeId),
+)
+
+/** The facts of a decision; undefined if the event is none of the cloud, or is older than they are stored. */
+async function factsOf(db: Db, storeId: string, eventId: string): Promise<Facts> {
+  const [row] = await decisionById(db, { eventId, storeId })
+  if (!row) return undefined
+  return (JSON.parse(row.facts) as DecisionFacts[]).map(({ item, right, hasOperator, stage }) => ({
+    recalled: item?.recalled === true,
+    right,
+    hasOperator,
+    policyStage: stage,
+    ...definedFields({
+      itemStatus: item?.status ?? null,
+      category: item?.category ?? null,
+      brand: item?.brand ?? null,
+      price: item?.priceCent === undefined ? null : eurosOf(item.priceCent),
+    }),
+  }))
+}
+
+function matching(db: Db, { storeId, eventId, type, deviceId, purchaseId }: EventFilter, sinceMs: number) {
   let query = db
     .selectFrom('protection_event')
     .selectAll()
     .where('store_id', '=', storeId)
     .where('processed_ms', '>=', sinceMs)
+  if (eventId !== undefined) query = query.where('event_id', '=', eventId)
   if (type !== undefined) query = query.where('type', '=', type)
   if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
@@ -82,6 +132,7 @@ export const fetchProtectionEvents = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id,
+    eventId: Id.optional().describe('Only this event, with the facts of its decision.'),
     type: z.enum(PROTECTION_EVENT_TYPES).optional(),
     deviceId: Id.optional(),
     purchaseId: Id.optional(),
@@ -100,6 +151,12 @@ export const fetchProtectionEvents = operation({
     const from = cursor === undefined ? START : readCursor(cursor)
     const { tenant } = await ownStore(call, filter.storeId)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
+    if (filter.eventId !== undefined) {
+      const rows = await matching(db, filter, sinceMs).execute()
+      const facts = await factsOf(db, filter.storeId, filter.eventId)
+      const events = (await present(db, tenant, rows)).map((event) => ({ ...event, ...(facts && { facts }) }))
+      return { success: true as const, events }
+    }
     if (latest) {
       const newest = matching(db, filter, sinceMs).orderBy('processed_ms', 'desc').orderBy('event_id', 'desc')
       return { success: true as const, events: await present(db, tenant, await newest.limit(limit).execute()) }

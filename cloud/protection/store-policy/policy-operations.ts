@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { worstCaseLoss } from '../../../policy/decide-units.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
@@ -7,7 +6,6 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import { deviceFacts } from '../store-facts/device-queries.ts'
 import { storeDocumentChanged, policyOf } from '../../platform/stores/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { foldText, closestNames } from '../../../policy/fold-text.ts'
@@ -16,6 +14,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { policyClaims } from './policy-document.ts'
+import { lossUnder, WorstCaseLoss } from './worst-case-loss.ts'
 
 /** Maximum length of header, signature and dots of a signed document, characters. */
 const ENVELOPE = 512
@@ -127,28 +126,16 @@ const PolicyAnswer = z.strictObject({
   ...Success,
   policy: ProtectionPolicy,
   version: z.int(),
-  worstCaseLoss: z
-    .number()
-    .nullable()
-    .describe(
-      'Maximum loss in EUR while every agent is isolated, without what staff approve (`operatorOverridesPerHour` limits that). 0 if isolated agents release nothing without staff; null if there is no limit.',
-    ),
+  worstCaseLoss: WorstCaseLoss,
 })
 
 async function describePolicy({ db }: Call, store: Row<'store'>): Promise<z.infer<typeof PolicyAnswer>> {
   const policy = policyOf(store)
-  const rows = await db
-    .selectFrom('device')
-    .selectAll()
-    .where('store_id', '=', store.store_id)
-    .where('revoked_ms', 'is', null)
-    .execute()
-  const devices = rows.map((row) => deviceFacts(row, store))
   return {
     success: true,
     policy,
     version: store.policy_version,
-    worstCaseLoss: worstCaseLoss(policy, devices),
+    worstCaseLoss: await lossUnder(db, store, policy),
   }
 }
 

@@ -10,6 +10,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { lossUnder, WorstCaseLoss } from './worst-case-loss.ts'
 
 /** Maximum number of decisions per simulation, newest first. */
 const DECISIONS_LIMIT = 5_000
@@ -62,6 +63,7 @@ export const simulateProtectionPolicy = operation({
     ...Success,
     decisions: z.int().describe('Number of decisions that were replayed.'),
     changedTotal: z.int(),
+    worstCaseLoss: WorstCaseLoss,
     changed: z.array(
       z.strictObject({
         eventId: z.string(),
@@ -76,13 +78,12 @@ export const simulateProtectionPolicy = operation({
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 50 } },
   async run(call, { storeId, policy, since }) {
-    await ownStore(call, storeId)
+    const store = await ownStore(call, storeId)
     const oldest = call.nowMs - KEEP_DECISIONS_MS
     const sinceMs = since === undefined ? oldest : Math.max(oldest, Date.parse(since))
-    const done = await withSlot(holderOf(call.caller), () =>
-      simulate(call, storeId, sinceMs, policy as ProtectionPolicy),
-    )
-    return { success: true as const, ...done }
+    const tried = policy as ProtectionPolicy
+    const done = await withSlot(holderOf(call.caller), () => simulate(call, storeId, sinceMs, tried))
+    return { success: true as const, ...done, worstCaseLoss: await lossUnder(call.db, store, tried) }
   },
 })
 

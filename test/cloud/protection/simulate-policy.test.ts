@@ -33,7 +33,10 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       deviceId: shop.devices.pos_deactivator,
     })
 
-    expect(await simulate({})).toEqual({ success: true, decisions: 3, changedTotal: 0, changed: [] })
+    const { worstCaseLoss: lossNow } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    const none = { success: true, decisions: 3, changedTotal: 0, changed: [], worstCaseLoss: lossNow }
+    expect(await simulate({})).toEqual(none)
+    expect((await simulate({ offline: { ...current.offline, storeBound: 'deny' } })).worstCaseLoss).toBe(0)
     const strict = { requiresManualOverrideAboveValue: 1 }
     const { changed, decisions } = await simulate(strict)
     expect(decisions).toBe(3)

@@ -118,6 +118,12 @@ const Agent = z.strictObject({
       '`minAgent` of the store’s policy if its release is older. The agent keeps the previous policy (`policyVersion`) until you upgrade it.',
     ),
   policyVersion: z.int().optional().describe('Version of its policy document.'),
+  isPolicyCurrent: z
+    .boolean()
+    .optional()
+    .describe(
+      'True if its policy document is the current one of the store, with policy, devices and operators. Absent if it has not reported one.',
+    ),
   queueDepth: z.int().optional().describe('Journal rows that it has not sent yet.'),
   denyVersion: z.int(),
   itemsVersion: z.int(),
@@ -150,6 +156,7 @@ function describe(
     ...(state && {
       stateAt: state.observedAt,
       ...definedFields({ release: state.release, policyVersion: state.policyVersion, queueDepth: state.queueDepth }),
+      ...(state.policyVersion !== undefined && { isPolicyCurrent: state.policyVersion >= store.document_version }),
     }),
     ...(state?.release !== undefined &&
       minAgent !== undefined &&

@@ -45,7 +45,8 @@ export async function storeState(
   })
   const hasNewDevices = isChanged(stored, next)
   if (hasNewDevices) await withdrawRepaired(db, row, stored, { next, nowMs })
-  return hasNewDevices || row.online !== (online ? 1 : 0) ? row : undefined
+  const isNew = hasNewDevices || stored?.policyVersion !== next.policyVersion || row.online !== (online ? 1 : 0)
+  return isNew ? row : undefined
 }
 
 /** No agent is connected before the embedded broker opens. A killed broker could not store that. */
@@ -88,14 +89,15 @@ export async function storeFetchReport(
     report.devices,
   )
   const hasNewDevices = isChanged(stored, next)
-  // A person who upgrades an agent, or repairs a device, looks at the result at once.
-  const isUrgent = stored?.release !== release || report.devices !== undefined
+  const hasNewPolicy = stored?.policyVersion !== policyVersion
+  // A person who upgrades an agent, publishes a policy, or repairs a device, looks at the result at once.
+  const isUrgent = hasNewPolicy || stored?.release !== release || report.devices !== undefined
   // If the agent's clock is fast, the stored time may be in the future. A stored time in the future must not delay the
   // write.
   if (!isUrgent && ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return false
   await write(db, agent.agent_id, next)
   if (hasNewDevices) await withdrawRepaired(db, agent, stored, { next, nowMs })
-  return hasNewDevices
+  return hasNewDevices || hasNewPolicy
 }
 
 function withDevices(state: StoredAgentState, report: DeviceReport | undefined): StoredAgentState {

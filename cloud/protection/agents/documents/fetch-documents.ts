@@ -282,7 +282,7 @@ export const fetchSignedDocuments = operation({
   },
 })
 
-/** Stores the report of the request, and refreshes open pages if the health of a device changed. */
+/** Stores the report of the request, and refreshes open pages if the policy or the health of a device changed. */
 async function noteReport(call: Call, agent: Row<'agent'>, report: FetchReport): Promise<void> {
   if (!(await storeFetchReport(call.db, agent, report, call.nowMs))) return
   call.afterCommit(() => call.services.changes.publish(call.caller, { area: 'agents', storeIds: [], events: [] }))
