@@ -238,8 +238,14 @@ export function loadConfig(file: string): AgentConfig {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
-  } catch {
-    throw new Error(`${file} cannot be read: check the path of --config`)
+  } catch (error) {
+    // An agent that starts without its devices because of a mistyped path would guard nothing.
+    throw new Error(
+      (error as NodeJS.ErrnoException).code === 'ENOENT'
+        ? `${file} does not exist: check the path of --config. For a new agent, create it with the text {"devices":[]}; the set-up page then adds devices to it`
+        : `${file} cannot be read: check the path of --config, and the rights of this user`,
+      { cause: error },
+    )
   }
   const checked = readConfig(text)
   if (!checked.ok)

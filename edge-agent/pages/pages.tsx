@@ -330,7 +330,7 @@ class Pages {
         isRemoved={(deviceId) => setup.isRemoved(deviceId)}
         nameIn={(deviceId) => setup.nameOf(deviceId)}
         addedId={c.req.query('added')}
-        isChanged={c.req.query('changed') !== undefined}
+        changedId={c.req.query('changed')}
         isRestartDue={setup.isRestartDue}
         hasFireAlarm={config.devices.some((entry) => capabilitiesOf(entry).emergency !== undefined)}
         attached={attached}

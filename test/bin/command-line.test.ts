@@ -361,7 +361,9 @@ describe('the command line', () => {
       expect(stderr).toMatch(fault)
     expect(await runCommand(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/none\.json cannot be read: check the path/),
+      stderr: expect.stringMatching(
+        /none\.json does not exist: check the path of --config. For a new agent, create it with the text \{"devices":\[\]\}/,
+      ),
     })
     expect(await runCommand(['doctor', '--data', data, '--config', config])).toMatchObject({
       code: 1,

@@ -346,7 +346,8 @@ async function changeDevice(form: HTMLFormElement, isRemoved: boolean): Promise<
   })
   if (answer.ok) {
     const url = new URL(location.href)
-    url.search = '?changed'
+    url.search = ''
+    url.searchParams.set('changed', form.dataset['change'] ?? '')
     return location.assign(url)
   }
   const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)

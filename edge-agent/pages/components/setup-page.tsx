@@ -187,8 +187,8 @@ interface SetupPageProps {
   changeable(deviceId: string): Readonly<Record<string, unknown>> | undefined
   /** Name of a device that the page may rename; undefined for other devices. */
   nameIn(deviceId: string): string | undefined
-  /** True if the page has changed a device just now. */
-  isChanged: boolean
+  /** Device that the page has changed or removed just now; undefined without one. */
+  changedId: string | undefined
   /** True if the page has removed the device, and the agent was not restarted since. */
   isRemoved(deviceId: string): boolean
   /** Device that the page has added just now; undefined without one. */
@@ -205,9 +205,8 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, addedId, isRestartDue, hasFireAlarm, warning, notes } =
-    props
-  const isAddedInUse = addedId === undefined || devices.some(({ deviceId }) => deviceId === addedId)
+  const { localization, script, devices, attached, configFile, hasFireAlarm, warning, notes } = props
+  const isListed = devices.some(({ deviceId }) => deviceId === (props.addedId ?? props.changedId))
   const { texts } = localization
   const { setup } = texts
   return (
@@ -219,18 +218,7 @@ export function SetupPage(props: SetupPageProps) {
             {warning}
           </p>
         )}
-        <Added {...props} />
-        {isRestartDue && isAddedInUse ? (
-          <div class="banner" role="status" tabindex={-1} data-added>
-            <p>{setup.changed(configFile ?? '')}</p>
-            <p class="next">{setup.next.restart}</p>
-          </div>
-        ) : null}
-        {props.isChanged && !isRestartDue ? (
-          <div class="banner" role="status" tabindex={-1} data-added data-tone="good">
-            <p>{setup.changedInUse(configFile ?? '')}</p>
-          </div>
-        ) : null}
+        {isListed ? null : <Saved {...props} />}
         <Configured texts={texts} {...props} />
         <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
@@ -248,6 +236,32 @@ export function SetupPage(props: SetupPageProps) {
         )}
       </main>
     </Frame>
+  )
+}
+
+/**
+ * Reports what the page has saved just now, and what to do next. Stands beside the form of the device, which may be far
+ * below the top, else at the top.
+ */
+function Saved(props: SetupPageProps) {
+  const { localization, devices, configFile = '', addedId, changedId, isRestartDue } = props
+  const { setup } = localization.texts
+  const isAddedInUse = addedId === undefined || devices.some(({ deviceId }) => deviceId === addedId)
+  return (
+    <>
+      <Added {...props} />
+      {isRestartDue && isAddedInUse ? (
+        <div class="banner" role="status" tabindex={-1} data-added>
+          <p>{setup.changed(configFile)}</p>
+          <p class="next">{setup.next.restart}</p>
+        </div>
+      ) : null}
+      {changedId !== undefined && !isRestartDue ? (
+        <div class="banner" role="status" tabindex={-1} data-added data-tone="good">
+          <p>{setup.changedInUse(configFile)}</p>
+        </div>
+      ) : null}
+    </>
   )
 }
 
@@ -293,15 +307,8 @@ function nameOf(
 }
 
 /** The devices of the configuration, each with buttons that check and test it. */
-function Configured({
-  texts,
-  devices,
-  configFile,
-  testable,
-  changeable,
-  nameIn,
-  isRemoved,
-}: { texts: Texts } & SetupPageProps) {
+function Configured({ texts, ...props }: { texts: Texts } & SetupPageProps) {
+  const { devices, configFile, testable, changeable, nameIn, isRemoved } = props
   const { setup } = texts
   return (
     <>
@@ -315,6 +322,7 @@ function Configured({
             <p class="ids">
               {device.deviceId} · {device.driver}
             </p>
+            {device.deviceId === (props.addedId ?? props.changedId) ? <Saved {...props} /> : null}
             {isRemoved(device.deviceId) ? (
               <p class="notice">{setup.removed}</p>
             ) : (

@@ -18,7 +18,7 @@ function page(texts: Texts, more: Partial<Parameters<typeof SetupPage>[0]> = {})
       testable: () => ['release'],
       changeable: () => undefined,
       nameIn: () => undefined,
-      isChanged: false,
+      changedId: undefined,
       isRemoved: () => false,
       isRestartDue: false,
       hasFireAlarm: false,

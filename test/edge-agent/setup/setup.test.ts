@@ -138,6 +138,8 @@ describe('the set-up page', () => {
     expect(await banner(STATION)).toMatch(
       /data-tone="good"[^]*Next: test it below[^]*href="\/station\?device=dev_station"/,
     )
+    const page = await (await getPage(bench, `/setup?lang=en&added=${STATION}`)).text()
+    expect(page.indexOf('data-added')).toBeGreaterThan(page.indexOf(`class="ids">${STATION}`))
     const scanner = await banner('dev_scanner')
     expect(scanner).toMatch(/data-tone="good"[^]*Next: scan or read something/)
     expect(scanner).not.toContain('href')
@@ -510,10 +512,20 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
     await change.getByLabel(setup.name, { exact: true }).fill('Ausgang Süd')
     expect(await violations(page)).toEqual([])
     await change.getByRole('button', { name: setup.saveChange }).click()
-    await page.getByText(setup.changedInUse(join(folder, 'edge.json'))).waitFor()
+    const saved = page.getByText(setup.changedInUse(join(folder, 'edge.json')))
+    await saved.waitFor()
+    // The message stands beside the form, and is in view.
+    expect(
+      await page
+        .locator('li', { has: change })
+        .getByText(setup.changedInUse(join(folder, 'edge.json')))
+        .count(),
+    ).toBe(1)
+    const { y, height } = (await saved.boundingBox())!
+    expect([y >= 0, y + height <= 900]).toEqual([true, true])
     expect(inFile()).toContain('"gpo": 4')
     const screenshots = process.env['UNTAG_SCREENSHOTS']
-    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-changed.png`, fullPage: true })
+    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-changed.png` })
     await page.locator('details', { has: change }).locator('summary').first().click()
     expect(await change.getByLabel(setup.name, { exact: true }).inputValue()).toBe('Ausgang Süd')
     page.once('dialog', (dialog) => void dialog.accept())
