@@ -18,7 +18,7 @@ interface Products {
 }
 
 /** Products on a page. */
-const PAGE_SIZE = 50
+const PAGE_SIZE = 25
 /** Page of a product. */
 export const productHref = (productId: string) => `/console/products/${productId}`
 
