@@ -188,7 +188,7 @@ function RowErrors({ at, result: { errors, errorCount } }: { at: ViewContext; re
         caption={t.errors}
         rows={errors}
         columns={[
-          { label: t.row, kind: 'head', cell: ({ row, index }) => String(row ?? index + 1) },
+          { label: t.row, kind: 'head', cell: ({ row, index }) => `${t.row} ${row ?? index + 1}` },
           { label: t.ean, cell: ({ ean }) => (ean === null ? null : <code>{ean}</code>) },
           { label: t.column, cell: ({ field }) => <code>{field}</code> },
           {

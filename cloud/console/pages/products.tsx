@@ -47,14 +47,14 @@ export const productsPage = page<Products>({
     return (
       <>
         {at.opens('/console/products/new') ? (
-          <nav class="row" aria-label={t.edit}>
+          <div class="row page-actions">
             <a class="button main" href="/console/products/new">
               {t.add}
             </a>
             <a class="button" href="/console/products/import">
               {t.importFile}
             </a>
-          </nav>
+          </div>
         ) : null}
         <FilterBar at={at} apply={t.find}>
           <TextField
