@@ -306,6 +306,35 @@ function NavigationLink({ page, at, size }: { page: ConsolePage; at: PageContext
   )
 }
 
+/** Pages of a group. What the store needs all day is always in view; the other groups open at their heading. */
+function NavigationGroup({
+  at,
+  name,
+  group,
+  own,
+}: {
+  at: PageContext
+  name: string
+  group: (typeof NAVIGATION_GROUPS)[number]
+  own: readonly ConsolePage[]
+}) {
+  const links = own.map((page) => <NavigationLink page={page} at={at} />)
+  if (group === 'work')
+    return (
+      <div class="nav-group">
+        <p>{name}</p>
+        {links}
+      </div>
+    )
+  const isCurrent = own.some((page) => 'aria-current' in currentOf(page, at))
+  return (
+    <details class="nav-group" open={isCurrent}>
+      <summary>{name}</summary>
+      {links}
+    </details>
+  )
+}
+
 /** How many tasks of the page wait. Live parts of the page refresh it (components/live.tsx). */
 function WaitingCount({ page, at, place }: { page: ConsolePage; at: PageContext; place: CountPlace }) {
   const kinds = page.navigation?.tasks
@@ -337,12 +366,7 @@ function SideBar({ at, pages }: FrameProps) {
           {NAVIGATION_GROUPS.map((group) => {
             const own = pages.filter(({ navigation }) => navigation?.group === group)
             return own.length === 0 ? null : (
-              <div class="nav-group">
-                <p>{texts.groups[group]}</p>
-                {own.map((page) => (
-                  <NavigationLink page={page} at={at} />
-                ))}
-              </div>
+              <NavigationGroup at={at} name={texts.groups[group]} own={own} group={group} />
             )
           })}
         </nav>

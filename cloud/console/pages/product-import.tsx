@@ -117,9 +117,12 @@ function Report({ at, result, form }: { at: ViewContext; result: Result; form: F
   const isClean = errorCount === 0
   return (
     <div class="stack wide">
-      <Notice tone={isClean ? 'ok' : 'warn'} title={dryRun ? t.checked : t.written}>
-        {dryRun ? t.checkedText : t.writtenText}
-      </Notice>
+      {/* The form was further down: the focus brings the report into view. */}
+      <div tabindex={-1} autofocus>
+        <Notice tone={isClean ? 'ok' : 'warn'} title={dryRun ? t.checked : t.written}>
+          {dryRun ? t.checkedText : t.writtenText}
+        </Notice>
+      </div>
       <Figures
         figures={[
           { label: t.rows, value: at.formats.number(rows) },
@@ -174,7 +177,10 @@ function InEnglish({ at, children }: { at: PageContext; children?: Child }) {
 
 function RowErrors({ at, result: { errors, errorCount } }: { at: ViewContext; result: Result }) {
   const t = at.texts.productImport
-  const byCode: Readonly<Record<string, string>> = { ...at.texts.errors.fields, ...t.codes }
+  const { fields } = at.texts.errors
+  const byCode: Readonly<Record<string, string>> = t.codes
+  const byColumn: Readonly<Record<string, string>> = t.columns
+  const general: Readonly<Record<string, string>> = fields
   if (errors.length === 0) return null
   return (
     <Card title={t.errors} flush>
@@ -182,14 +188,14 @@ function RowErrors({ at, result: { errors, errorCount } }: { at: ViewContext; re
         caption={t.errors}
         rows={errors}
         columns={[
-          { label: t.row, kind: 'head', cell: ({ row, index }) => String(row ?? index + 1) },
+          { label: t.row, kind: 'head', cell: ({ row, index }) => `${t.row} ${row ?? index + 1}` },
           { label: t.ean, cell: ({ ean }) => (ean === null ? null : <code>{ean}</code>) },
           { label: t.column, cell: ({ field }) => <code>{field}</code> },
           {
             label: t.problem,
-            cell: ({ code, message }) => (
+            cell: ({ code, field, message }) => (
               <span>
-                {at.language === 'en' ? null : (byCode[code] ?? at.texts.errors.fields.other)}
+                {at.language === 'en' ? null : (byCode[code] ?? byColumn[field] ?? general[code] ?? fields.other)}
                 <span class={at.language === 'en' ? undefined : 'sub'}>
                   <InEnglish at={at}>{message}</InEnglish>
                 </span>

@@ -18,7 +18,7 @@ interface Products {
 }
 
 /** Products on a page. */
-const PAGE_SIZE = 50
+const PAGE_SIZE = 25
 /** Page of a product. */
 export const productHref = (productId: string) => `/console/products/${productId}`
 
@@ -47,14 +47,14 @@ export const productsPage = page<Products>({
     return (
       <>
         {at.opens('/console/products/new') ? (
-          <nav class="row" aria-label={t.edit}>
+          <div class="row page-actions">
             <a class="button main" href="/console/products/new">
               {t.add}
             </a>
             <a class="button" href="/console/products/import">
               {t.importFile}
             </a>
-          </nav>
+          </div>
         ) : null}
         <FilterBar at={at} apply={t.find}>
           <TextField

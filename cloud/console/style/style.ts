@@ -45,6 +45,7 @@ const LAYOUT = `
 .brand:hover { color: inherit } .side .brand { color: #fff }
 .nav-group + .nav-group { margin-top: var(--gap-4) }
 .nav-group > p { padding: 0 .75rem var(--gap-1); font-size: var(--small); color: var(--side-soft) }
+.nav-group > summary { display: list-item; min-height: 2.5rem; padding: .55rem .75rem; border-radius: var(--radius); font-size: var(--small); color: var(--side-soft); cursor: pointer } .nav-group > summary:hover { background: var(--side-on); color: #fff }
 .nav-link { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: 0 .75rem; border-radius: var(--radius); color: inherit; text-decoration: none; font-weight: 500 }
 .nav-link:hover { background: var(--side-on); color: #fff } .nav-link[aria-current] { background: var(--side-on); color: #fff; font-weight: 620 }
 .waits:not([hidden]) { display: inline-grid; place-items: center; min-width: 1.5rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-soft); color: var(--warn); font-size: .8125rem; font-weight: 680; line-height: 1.5rem }
@@ -102,6 +103,7 @@ const COMPONENTS = `
 .card > header { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: var(--gap-2); margin-bottom: var(--gap-3) } .card.flush > header { margin: 0; padding: var(--gap-2) var(--gap-4); min-height: 3.5rem; border-bottom: 1px solid var(--line) }
 .card.alarm { border-color: var(--alarm); border-left-width: 6px }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: var(--gap-4) }
+.grid:has(> .field) { align-items: end }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 10.5rem), 1fr)); gap: var(--gap-3) } .figures > li { display: grid } .money-figures .figures { grid-template-columns: repeat(auto-fit, minmax(min(100%, 13rem), 1fr)) }
 .figure { display: flex; flex-direction: column; gap: .1rem; padding: var(--gap-3) var(--gap-4); border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); color: var(--ink); text-decoration: none; box-shadow: var(--shadow) }
 a.figure:hover { border-color: var(--accent); color: var(--ink) } .figure dt, .figure .label { color: var(--ink-soft); font-size: var(--small); font-weight: 550 } .figure .value { font-size: var(--figure); line-height: 1.15; font-weight: 640; letter-spacing: -.02em; font-variant-numeric: tabular-nums; overflow-wrap: normal }
@@ -151,6 +153,7 @@ caption.shown { padding: var(--gap-2) 0; text-align: start; font-weight: 620 }
 .goods { display: flex !important; gap: var(--gap-3) } .goods .alarm-picture { flex: none; width: 2.75rem; height: 2.75rem }
 .calendar { overflow-x: auto !important } .calendar table { min-width: 56rem; table-layout: fixed } .calendar :is(th, td) { min-width: 0; padding: .3rem 1px } .calendar th[scope=row], .calendar th:first-child { width: 12rem; padding-inline: var(--gap-4) } .calendar thead th:not(:first-child) { text-align: center } .calendar th[aria-current] { color: var(--accent); box-shadow: inset 0 -3px var(--accent) }
 .calendar .bar { display: block; overflow: hidden; padding: .25rem .4rem; border-radius: var(--radius-small); background: var(--raised); font-size: var(--small); font-weight: 600; white-space: nowrap } .bar.ok { background: var(--ok-soft); color: var(--ok) } .bar.info { background: var(--info-soft); color: var(--info) } .months { margin: 0 }
+.page-actions { margin-bottom: var(--gap-4) } .list > li > div > a:first-child { display: inline-flex; align-items: center; min-height: var(--touch) }
 .receipt-fit { display: flex; gap: var(--gap-2); align-items: center; padding: var(--gap-2) var(--gap-3); border-radius: var(--radius-small); background: var(--raised); font-weight: 600 } .receipt-fit.ok { background: var(--ok-soft); color: var(--ok) } .receipt-fit.warn { background: var(--warn-soft); color: var(--warn) }
 .card > :is(p, .notice) + :is(form, div) { margin-top: var(--gap-3) }
 #page > .card + .card { margin-top: var(--gap-4) } td .popover { text-align: left } form[data-rejected] { min-width: min(20rem, 75vw); text-align: left } .row:has(> form[data-rejected]) > button { display: none } td .button, td time { white-space: nowrap }

@@ -20,7 +20,7 @@ export const productImportTexts = bilingual({
     checkHint: 'Writes nothing.',
     write: 'Import',
     writeHint: 'Writes all correct rows.',
-    go: 'Go',
+    go: 'Send the file',
     noFile: 'Choose a file, or paste rows.',
     checked: 'The file is checked',
     checkedText: 'Nothing was written.',
@@ -41,6 +41,12 @@ export const productImportTexts = bilingual({
     next: 'Send the corrected file',
     nextClean: 'Import it',
     nextFile: 'Choose the file again: browsers do not keep it.',
+    columns: {
+      ean: 'This is no barcode. Write its 8 or 13 digits.',
+      name: 'Write a name of at most 120 characters.',
+      price: 'This is no price. Write it with two decimals.',
+      vat: 'Write 7 or 19.',
+    },
     codes: {
       repeated: 'This barcode is in two rows.',
       upc_not_accepted: 'This is a code of North America.',
@@ -65,7 +71,7 @@ export const productImportTexts = bilingual({
     checkHint: 'Schreibt nichts.',
     write: 'Importieren',
     writeHint: 'Schreibt alle richtigen Zeilen.',
-    go: 'Los',
+    go: 'Datei senden',
     noFile: 'Wählen Sie eine Datei, oder fügen Sie Zeilen ein.',
     checked: 'Die Datei ist geprüft',
     checkedText: 'Es wurde nichts geschrieben.',
@@ -86,6 +92,12 @@ export const productImportTexts = bilingual({
     next: 'Berichtigte Datei senden',
     nextClean: 'Jetzt importieren',
     nextFile: 'Wählen Sie die Datei noch einmal: Browser behalten sie nicht.',
+    columns: {
+      ean: 'Das ist kein Strichcode. Schreiben Sie alle 8 oder 13 Ziffern.',
+      name: 'Schreiben Sie einen Namen mit höchstens 120 Zeichen.',
+      price: 'Das ist kein Preis. Schreiben Sie ihn mit zwei Nachkommastellen.',
+      vat: 'Schreiben Sie 7 oder 19.',
+    },
     codes: {
       repeated: 'Dieser Strichcode steht in zwei Zeilen.',
       upc_not_accepted: 'Das ist ein Code aus Nordamerika.',

@@ -346,7 +346,7 @@ export const rulesTexts = bilingual({
       ruleCategory: 'Warengruppe (leer: jede)',
       ruleFrom: 'Ab diesem Preis (EUR)',
       ruleReaction: 'Reaktion',
-      reactions: { none: 'Keine Regel', silent: 'Nur aufzeichnen', notify: 'Licht', siren: 'Sirene' },
+      reactions: { none: 'Keine Regel', silent: 'Nur aufzeichnen', notify: 'Lichtsignal', siren: 'Sirene' },
       manyRules: 'Es gibt mehr Regeln, als dieses Formular zeigt. Ändern Sie sie unten, als JSON.',
       tills: 'Verkäufe der Kassen',
       salesPerHour: 'Verkäufe einer Kasse in der Stunde',

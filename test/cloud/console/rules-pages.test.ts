@@ -175,7 +175,7 @@ it('marks wrong fields, and an empty one is never a default', async () => {
 
 it('says why a decision was made, found by tag or by its number', async () => {
   const { policy } = await policyNow()
-  const strict = { ...policy, requiresManualOverrideAboveValue: 2 }
+  const strict = { ...policy, requiresManualOverrideAboveValue: 2, spotCheckRate: 0 }
   await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: strict })
   const { epc } = await shop.newItem(shop.products[0])
   await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
