@@ -1659,6 +1659,7 @@ FetchAgentsResponseAgentsItem = TypedDict(
         "release": NotRequired[str],
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
+        "isPolicyCurrent": NotRequired[bool],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -1717,6 +1718,7 @@ FetchAlarmsResponseAlarmsItemProduct = TypedDict(
         "productId": str,
         "name": str,
         "brand": NotRequired[str],
+        "category": NotRequired[str],
         "price": float,
         "imageUrl": NotRequired[str],
     },
@@ -2607,6 +2609,7 @@ FetchProtectionEventsRequest = TypedDict(
     "FetchProtectionEventsRequest",
     {
         "storeId": str,
+        "eventId": NotRequired[str],
         "type": NotRequired[Literal["protection.authorization.requested", "protection.authorization.granted", "protection.authorization.denied", "protection.action.completed", "protection.action.failed", "protection.device.offline", "protection.exception.raised"]],
         "deviceId": NotRequired[str],
         "purchaseId": NotRequired[str],
@@ -2624,6 +2627,20 @@ FetchProtectionEventsResponseEventsItemAlarm = TypedDict(
         "operatorId": str,
         "recoveredValue": NotRequired[float],
         "disposedAt": str,
+    },
+)
+
+FetchProtectionEventsResponseEventsItemFactsItem = TypedDict(
+    "FetchProtectionEventsResponseEventsItemFactsItem",
+    {
+        "itemStatus": NotRequired[Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"]],
+        "category": NotRequired[str],
+        "brand": NotRequired[str],
+        "price": NotRequired[float],
+        "recalled": bool,
+        "right": Literal["free", "used", "leased_elsewhere", "none"],
+        "hasOperator": bool,
+        "policyStage": Literal["fresh", "stale", "expired"],
     },
 )
 
@@ -2662,6 +2679,7 @@ FetchProtectionEventsResponseEventsItem = TypedDict(
         "outcome": NotRequired[Literal["confirmed", "failed", "unknown"]],
         "detail": NotRequired[str],
         "alarm": NotRequired["FetchProtectionEventsResponseEventsItemAlarm"],
+        "facts": NotRequired[List["FetchProtectionEventsResponseEventsItemFactsItem"]],
     },
 )
 
@@ -5691,6 +5709,7 @@ ResolveAgentForkResponse = TypedDict(
         "release": NotRequired[str],
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
+        "isPolicyCurrent": NotRequired[bool],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -5779,6 +5798,7 @@ RevokeAgentResponse = TypedDict(
         "release": NotRequired[str],
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
+        "isPolicyCurrent": NotRequired[bool],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -6267,6 +6287,7 @@ SimulateProtectionPolicyResponse = TypedDict(
         "success": Literal[True],
         "decisions": int,
         "changedTotal": int,
+        "worstCaseLoss": float,
         "changed": List["SimulateProtectionPolicyResponseChangedItem"],
     },
 )
