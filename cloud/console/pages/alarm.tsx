@@ -86,11 +86,21 @@ export const alarmPage = page<Alarm | undefined>({
       <p>
         <a class="button" href="/console/alarms">
           {at.texts.alarms.all}
-        </a>
+        </a>{' '}
+        {at.data !== undefined && at.opens('/console/rules/decisions') ? (
+          <a class="button" href={whyHref(at.data)}>
+            {at.texts.decisions.title}
+          </a>
+        ) : null}
       </p>
     </div>
   ),
 })
+
+/** The decision behind an alarm, in its store. */
+function whyHref({ eventId, storeId = '' }: Alarm): string {
+  return `/console/rules/decisions?${new URLSearchParams({ q: eventId, ...(storeId !== '' && { store: storeId }) })}`
+}
 
 function Goods({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const t = at.texts.alarms

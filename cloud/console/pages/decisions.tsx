@@ -51,7 +51,6 @@ export const decisionsPage = page<DecisionsView>({
   path: PATH,
   roles: rolesFrom('manager'),
   scope: 'store',
-  navigation: { group: 'protection', icon: 'info' },
   title: (texts) => texts.decisions.title,
   lead: (at) => at.texts.decisions.lead,
   async load(at) {

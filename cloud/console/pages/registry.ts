@@ -1,6 +1,7 @@
 import type { ConsolePage } from '../frame/page.ts'
 import { OPERATION_TABLE } from '../../service/operation-table.ts'
 import { agentsPage } from './agents.tsx'
+import { alarmFiguresPage } from './alarm-figures.tsx'
 import { alarmPage } from './alarm.tsx'
 import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
@@ -59,6 +60,7 @@ export const pages: readonly ConsolePage[] = [
   programPage,
   rulesPage,
   decisionsPage,
+  alarmFiguresPage,
   keysPage,
   webhooksPage,
   webhookPage,

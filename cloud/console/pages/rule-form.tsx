@@ -240,7 +240,9 @@ function SeverityLines({
   const error = form.errors['severity']
   return (
     <fieldset class="stack" {...(error !== undefined && { 'aria-describedby': 'severity-error' })}>
-      <legend>{t.severity}</legend>
+      <legend>
+        <strong>{t.severity}</strong>
+      </legend>
       <p class="soft small">{t.severityHint}</p>
       {error === undefined ? null : (
         <span class="field-error" id="severity-error">

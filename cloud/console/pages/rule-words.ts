@@ -103,6 +103,12 @@ export function categoryName({ texts }: Texts, category: string): string {
   return category.trim() === '*' ? texts.rules.allOther : category
 }
 
+/** Topic of the rules of a category. */
+function topicOf(at: Texts, category: string): string {
+  const name = categoryName(at, category)
+  return name === category ? at.texts.rules.ofCategory(name) : name
+}
+
 /** The workflows in which an action is allowed; undefined if it is not. */
 export function workflowsOf({ texts }: Texts, allowed: Allowed, action: ProtectionAction): string | undefined {
   const workflows = allowed[action] ?? []
@@ -135,7 +141,7 @@ export function differencesOf(
   const lineOf = (entry: Allowed | undefined) => (entry === undefined ? removed : categoryLine(at, entry))
   const categories = [...new Set([...Object.keys(old), ...Object.keys(next)])].flatMap((name) => {
     const [was, is] = [lineOf(old[name]), lineOf(next[name])]
-    return was === is ? [] : [{ topic: at.texts.rules.ofCategory(categoryName(at, name)), before: was, after: is }]
+    return was === is ? [] : [{ topic: topicOf(at, name), before: was, after: is }]
   })
   return [...rules, ...categories]
 }

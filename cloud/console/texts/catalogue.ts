@@ -2,6 +2,7 @@ import type { Language } from '../../../policy/page-language.ts'
 import { formats, type Formats } from './texts.ts'
 import { accountTexts, passkeysTexts } from './account.ts'
 import { agentsTexts } from './agents.ts'
+import { alarmFiguresTexts } from './alarm-figures.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
 import { closingsTexts } from './closings.ts'
@@ -44,6 +45,7 @@ const PARTS = {
   recalls: recallsTexts,
   rules: rulesTexts,
   decisions: decisionsTexts,
+  alarmFigures: alarmFiguresTexts,
   purchases: purchasesTexts,
   operators: operatorsTexts,
   closings: closingsTexts,

@@ -200,6 +200,53 @@ it('says why a decision was made, found by tag or by its number', async () => {
   expect((await shop.ok('fetchProtectionEvents', other)).events).toEqual([])
 })
 
+it('counts alarms by gate, hour, cause and category, and those that were needless or late', async () => {
+  const { storeId } = shop
+  const { tenant } = await shop.cloud.db.database.reads
+    .selectFrom('store')
+    .select('tenant')
+    .where('store_id', '=', storeId)
+    .executeTakeFirstOrThrow()
+  const { epc } = await shop.newItem(shop.products[0])
+  const raised = [
+    { eventId: 'evt_n1', reason: 'gate_alarm', at: '2026-01-10T09:15:00.000Z', epc },
+    { eventId: 'evt_n2', reason: 'gate_alarm', at: '2026-01-10T09:45:00.000Z' },
+    { eventId: 'evt_n3', reason: 'gate_bulk_alarm', at: '2026-01-11T15:00:00.000Z' },
+    { eventId: 'evt_n4', reason: 'late_status', at: '2026-01-11T15:01:00.000Z' },
+    { eventId: 'evt_n5', reason: 'late_reads', at: '2026-01-11T15:02:00.000Z' },
+    { eventId: 'evt_n6', reason: 'gate_alarm', at: '2026-01-12T00:00:00.000Z' },
+  ]
+  const deviceId = shop.devices.exit_gate
+  await shop.cloud.db.database.write(async (db) => {
+    for (const { eventId, reason, at: occurredAt, ...tag } of raised) {
+      const type = 'protection.exception.raised'
+      const event = { type, eventId, occurredAt, processedAt: occurredAt, storeId, deviceId, reason, ...tag }
+      const [occurred_ms, processed_ms] = [Date.parse(occurredAt), Date.parse(occurredAt)]
+      const row = { event_id: eventId, tenant, store_id: storeId, type, device_id: deviceId, occurred_ms, processed_ms }
+      await db
+        .insertInto('protection_event')
+        .values({ ...row, body: JSON.stringify(event) })
+        .execute()
+    }
+  })
+  const [{ operatorId }] = (await shop.ok('fetchOperators', { storeId })).operators
+  await shop.ok('disposeAlarm', { eventId: 'evt_n1', disposition: 'real', operatorId })
+  const path = '/console/alarm-figures?from=2026-01-10&to=2026-01-11'
+  const page = await get(path, 'manager')
+  const row = (label: string) => page.split('<tr>').find((part) => part.startsWith(`<th scope="row">${label}`)) ?? ''
+  const numbers = (label: string) => [...row(label).matchAll(/class="end">(\d+)</g)].map(([, count]) => Number(count))
+  const { devices } = await shop.ok('fetchDevices', { storeId, deviceId })
+  expect(numbers(devices[0].name)).toEqual([3, 1, 1])
+  expect([numbers('Theft'), numbers('No cause recorded'), numbers('Forgot to pay')]).toEqual([[1], [2], [0]])
+  expect(numbers('bekleidung')).toEqual([1])
+  for (const text of ['<li>10: 2</li>', '<li>16: 1</li>', '33.3% of the alarms']) expect(page).toContain(text)
+  const file = await get(`${path}&file`)
+  expect(file).toContain(`"By gate","${devices[0].name}",3,1,1`)
+  expect(file).toContain('"By hour of the day","10",2')
+  expect(await get('/console/alarm-figures?from=2026-02-10&to=2026-01-11')).toContain('The days are exchanged')
+  expect(await get('/console/alarm-figures?from=2025-01-10&to=2025-01-11')).toContain('No alarm in this time')
+})
+
 /** Version of the policy document that an agent without one receives. */
 async function versionsOf(agent: TestAgent): Promise<[number]> {
   const { body } = await agent.call('fetchSignedDocuments', { have: {} })
