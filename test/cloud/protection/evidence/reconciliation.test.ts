@@ -108,14 +108,23 @@ onEveryDatabase('reconciliation', (kind) => {
       const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
       const purchase = await shop.buy([{ ean: p.ean, quantity: 2, epcs }])
       const nonce = await grant(purchase)
-      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: epcs[0], itemStatus: 'returned' })
+      const { database } = shop.cloud.db
+      // The steps of a token are in the order of the receipt.
+      const [first, second] = await database.reads
+        .selectFrom('purchase_unit as u')
+        .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+        .select('i.epc')
+        .where('u.purchase_id', '=', purchase.transactionId)
+        .orderBy('u.receipt_index')
+        .execute()
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: first?.epc, itemStatus: 'returned' })
       await report(claim(nonce, 'r-taken-back'), outcome('r-taken-back', 'confirmed'))
       const verifyItem = async () =>
         (
           await shop.call('verifyProtectedItem', {
             deviceId: shop.devices.self_checkout_detacher,
             protectionAction: 'detach_hard_tag',
-            epc: epcs[1],
+            epc: second?.epc,
           })
         ).body
       expect(await verifyItem()).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
