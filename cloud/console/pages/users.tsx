@@ -60,7 +60,15 @@ export const usersPage = page<readonly User[]>({
   load: async (at) => (await at.run(fetchUsers, {})).users,
   view: (at) => (
     <>
-      <Card title={at.texts.account.users} flush>
+      <Card
+        title={at.texts.account.users}
+        aside={
+          <a class="button quiet" href="#invite">
+            {at.texts.account.inviteTitle}
+          </a>
+        }
+        flush
+      >
         <List>
           {at.data.map((user) => (
             <UserRow at={at} user={user} />
@@ -82,7 +90,7 @@ function Invite({ at }: { at: View }) {
   const t = at.texts.account
   const stores = at.stores.map(({ storeId, tradingName }) => ({ value: storeId, label: tradingName }))
   return (
-    <Card title={t.inviteTitle}>
+    <Card title={<span id="invite">{t.inviteTitle}</span>}>
       {at.mayUseLive ? null : (
         <Notice tone="info" title={t.sandboxTitle}>
           {t.sandboxText}

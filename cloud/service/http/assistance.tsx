@@ -13,6 +13,7 @@ import {
 import { addMessage, newTicket, openRequest, toRequest } from '../../shop/assistance/requests.ts'
 import type { KeyCaller, Mode, Tenant } from '../../platform/foundation/caller.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
+import { openCall } from '../../platform/operations/call-context.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
@@ -342,8 +343,9 @@ class AssistancePages {
     if (!known || !store) throw new Failure('not-found', 'no such zone')
     // Checks the store's package, which may have been lowered.
     const caller = pageCaller(known.tenant as Tenant)
-    const call = { db, services: this.#services, caller, operation: requestAssistance } as unknown as Call
-    const zone = await zoneOfCaller(call, zoneId)
+    const request = { operation: requestAssistance, caller, input: {}, isLegacyForm: false, idempotencyKey: undefined }
+    const requestId = newId('req', this.#services.platform)
+    const zone = await zoneOfCaller(openCall({ ...request, requestId }, db, this.#services).call, zoneId)
     return { zone, view: { sandbox: isTest(zone.tenant), storeName: store.trading_name, zoneName: zone.name } }
   }
 

@@ -110,7 +110,7 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
 .list summary { min-height: 56px; padding: .75rem 0; font-weight: 600; cursor: pointer; color: var(--accent) } .list details.section > summary { font-size: 1.1rem }
 .field { display: grid; gap: .2rem; min-width: 0 } .list [aria-invalid='true'] { border-color: var(--bad) } .field-fault { font-weight: 400; color: var(--bad); overflow-wrap: anywhere }
 .list .notice { padding: .7rem .9rem; border: 2px solid var(--warn); border-radius: 14px }
-.list .banner { display: grid; gap: .5rem; border-radius: 14px } .list .banner .next { font-weight: 400 }
+.list .banner { display: grid; gap: .5rem; border-radius: 14px } .list .banner .next { font-weight: 400 } .list li .banner { margin-block: .6rem }
 .devices { display: grid; gap: .8rem }
 .list footer { max-width: 44rem; width: 100%; margin: 0 auto; padding: 0 1.2rem 1rem } .list .language { padding-left: 0 }
 .steps { display: grid; gap: .8rem; padding-left: 1.4rem; list-style: decimal }

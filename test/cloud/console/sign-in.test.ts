@@ -223,7 +223,10 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const answer = await send('/console/users', form, { cookie, origin: 'https://shop.example' })
     expect(await answer.text()).toMatch(/\/console\/invitations\/untag_ui_/)
     const after = (await open('/console/users', cookie)).text
-    expect(after).toContain('neu@shop.example')
+    // The list comes first, with the last sign-in of those who have signed in.
+    const [listed, inviteForm] = [after.indexOf('neu@shop.example'), after.indexOf('value="invite"')]
+    expect([listed > 0, listed < inviteForm]).toEqual([true, true])
+    expect(after).toMatch(/(?:Last sign-in|Letzte Anmeldung): /)
     expect(after).not.toContain('untag_ui_')
   })
 
