@@ -52,7 +52,7 @@ const LAYOUT = `
 .waits.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .waits, .menu-item .waits { margin-inline-start: auto }
 .side :focus-visible { outline-color: #6fcdd2 }
 /* With a mouse, every entry is in view at 1280 × 800. */
-@media (pointer: fine) and (max-height: 60rem) { .side-inner { gap: var(--gap-2); padding-block: var(--gap-2) } .nav-group + .nav-group { margin-top: var(--gap-2) } .nav-link { min-height: 2.5rem } .nav-group > p { padding-bottom: 0 } }
+@media (pointer: fine) and (max-height: 60rem) { .side-inner { gap: var(--gap-2); padding-block: var(--gap-2) } .nav-group + .nav-group { margin-top: var(--gap-2) } .nav-group + details.nav-group { margin-top: 0 } .nav-link { min-height: 2.5rem } .nav-group > p { padding-bottom: 0 } }
 .side-foot { margin-top: auto; padding: 0 .75rem; font-size: var(--small); color: var(--side-soft) }
 .main-column { display: flex; flex-direction: column; min-width: 0 }
 .top { display: flex; flex-wrap: wrap; align-items: center; gap: var(--gap-2) var(--gap-3); min-height: var(--bar); padding: var(--gap-2) var(--gap-5); background: var(--surface); border-bottom: 1px solid var(--line) }
@@ -154,7 +154,7 @@ caption.shown { padding: var(--gap-2) 0; text-align: start; font-weight: 620 }
 .goods { display: flex !important; gap: var(--gap-3) } .goods .alarm-picture { flex: none; width: 2.75rem; height: 2.75rem }
 .calendar { overflow-x: auto !important } .calendar table { min-width: 56rem; table-layout: fixed } .calendar :is(th, td) { min-width: 0; padding: .3rem 1px } .calendar th[scope=row], .calendar th:first-child { width: 12rem; padding-inline: var(--gap-4) } .calendar thead th:not(:first-child) { text-align: center } .calendar th[aria-current] { color: var(--accent); box-shadow: inset 0 -3px var(--accent) }
 .calendar .bar { display: block; overflow: hidden; padding: .25rem .4rem; border-radius: var(--radius-small); background: var(--raised); font-size: var(--small); font-weight: 600; white-space: nowrap } .bar.ok { background: var(--ok-soft); color: var(--ok) } .bar.info { background: var(--info-soft); color: var(--info) } .months { margin: 0 }
-.page-actions { margin-bottom: var(--gap-4) } .list > li > div > a:first-child { display: inline-flex; align-items: center; min-height: var(--touch) }
+.page-actions { margin-bottom: var(--gap-4) } :is(.list > li > div > a:first-child, td > a) { display: inline-flex; align-items: center; min-height: var(--touch) }
 .receipt-fit { display: flex; gap: var(--gap-2); align-items: center; padding: var(--gap-2) var(--gap-3); border-radius: var(--radius-small); background: var(--raised); font-weight: 600 } .receipt-fit.ok { background: var(--ok-soft); color: var(--ok) } .receipt-fit.warn { background: var(--warn-soft); color: var(--warn) }
 .card > :is(p, .notice) + :is(form, div) { margin-top: var(--gap-3) }
 #page > .card + .card { margin-top: var(--gap-4) } td .popover { text-align: left } form[data-rejected] { min-width: min(20rem, 75vw); text-align: left } .row:has(> form[data-rejected]) > button { display: none } td .button, td time { white-space: nowrap }
