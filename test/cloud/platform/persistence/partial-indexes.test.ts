@@ -20,7 +20,15 @@ import { dropPending } from '../../../../cloud/platform/webhooks/queries.ts'
 import { newDatabase } from '../../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
-const PRODUCT = { productId: 'prd', ean: '4012345678901', name: 'Jacke', brand: null, category: null, imageUrl: null, priceCent: 1 }
+const PRODUCT = {
+  productId: 'prd',
+  ean: '4012345678901',
+  name: 'Jacke',
+  brand: null,
+  category: null,
+  imageUrl: null,
+  priceCent: 1,
+}
 const ALARM = { occurredMs: 1, item: undefined, product: PRODUCT }
 
 /**
