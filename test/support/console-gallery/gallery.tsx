@@ -1,5 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { fetchStores } from '../../../cloud/sales/store-operations/read-stores.ts'
+import { BarTable, ColumnChart } from '../../../cloud/console/components/bars.tsx'
 import { Badge, Card, Figures, Pairs, EmptyState } from '../../../cloud/console/components/card.tsx'
 import { Confirm, ActionForm, Submit } from '../../../cloud/console/components/form.tsx'
 import { Checkbox, Choices, Select, TextArea, TextField } from '../../../cloud/console/components/fields.tsx'
@@ -175,6 +176,20 @@ function Lists({ at }: { at: ViewContext }) {
                 cell: (row) => <Badge tone={row.isSold ? 'ok' : 'warn'}>{row.isSold ? t.ok : t.waiting}</Badge>,
               },
             ]}
+          />
+        </Card>
+        <Card title={t.quantity}>
+          <BarTable
+            at={at}
+            caption={t.quantity}
+            name={t.product}
+            value={t.quantity}
+            bars={ROWS.map(({ name, quantity }) => ({ label: name, value: quantity }))}
+          />
+          <ColumnChart
+            at={at}
+            caption={t.quantity}
+            bars={ROWS.map(({ gtin, quantity }) => ({ label: gtin.slice(-2), value: quantity }))}
           />
         </Card>
         <Pagination at={at} shown={2} total={40} nextCursor="next" />

@@ -344,6 +344,7 @@ const REQUESTS: readonly Row[] = [
   ['fetchAlarms', (of, own) => ({ storeId: own.storeId, purchaseId: of.boundId })],
   ['fetchDevices', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
   ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
+  ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, eventId: of.eventId })],
   ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId })],
   ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId, format: 'ndjson' })],
   ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId, format: 'ndjson' })],
