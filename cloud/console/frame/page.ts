@@ -58,7 +58,7 @@ export interface ConsoleAccess {
 }
 
 /** Groups of the navigation, in their order. */
-export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'protection', 'developers', 'settings'] as const
+export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'developers', 'settings'] as const
 type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */

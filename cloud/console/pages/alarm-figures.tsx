@@ -57,7 +57,6 @@ export const alarmFiguresPage = page<AlarmNumbers>({
   path: '/console/alarm-figures',
   roles: rolesFrom('manager'),
   scope: 'store',
-  navigation: { group: 'protection', icon: 'chart' },
   title: (texts) => texts.alarmFigures.title,
   lead: (at) => at.texts.alarmFigures.lead,
   file: { name: (at) => `alarm-figures-${dayOf(at.nowMs)}.csv`, csv: async (at) => fileOf(at, await load(at)) },

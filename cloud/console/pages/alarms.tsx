@@ -183,6 +183,13 @@ function Summary({ at, now: { open, inProgress, recorded } }: { at: ViewContext 
           ]}
         />
       </div>
+      {at.opens('/console/alarm-figures') ? (
+        <p>
+          <a class="button quiet" href="/console/alarm-figures">
+            {at.texts.alarmFigures.title}
+          </a>
+        </p>
+      ) : null}
     </div>
   )
 }

@@ -48,7 +48,7 @@ export const rulesPage = page<RulesView>({
   path: RULES_PATH,
   roles: rolesFrom('manager'),
   scope: 'store',
-  navigation: { group: 'protection', icon: 'shield' },
+  navigation: { group: 'settings', icon: 'shield' },
   live: ['agents', 'protection'],
   title: (texts) => texts.rules.title,
   lead: (at) => at.texts.rules.lead,
