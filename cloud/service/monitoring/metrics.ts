@@ -225,7 +225,7 @@ function agentRows(db: Db) {
   return db
     .selectFrom('agent')
     .innerJoin('store', 'store.store_id', 'agent.store_id')
-    .select(['agent.online', 'agent.last_seen_ms', 'agent.state', 'store.policy_version'])
+    .select(['agent.online', 'agent.last_seen_ms', 'agent.state', 'store.document_version'])
     .where('agent.revoked_ms', 'is', null)
     .limit(ROWS_LIMIT)
     .execute()
@@ -236,7 +236,7 @@ function agentValues(
   nowMs: number,
 ): Pick<SharedValues, 'agents' | 'journalRowsWaiting' | 'agentsWithOldPolicy' | 'longestSilenceSeconds'> {
   const online = rows.filter((row) => row.online === 1)
-  const states = rows.map((row) => ({ state: stateOf(row.state), policyVersion: row.policy_version }))
+  const states = rows.map((row) => ({ state: stateOf(row.state), policyVersion: row.document_version }))
   const isOld = ({ state, policyVersion }: (typeof states)[number]) =>
     state?.policyVersion !== undefined && state.policyVersion < policyVersion
   return {

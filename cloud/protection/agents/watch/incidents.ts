@@ -25,8 +25,8 @@ interface WatchedAgent {
   readonly last_seen_ms: number
   /** JSON of the last state that the agent reported. */
   readonly state: string | null
-  /** Policy version of the store. */
-  readonly policy_version: number
+  /** Version of the store's signed policy, which also rises with devices and operators. Agents report the one that they use. */
+  readonly document_version: number
 }
 
 /** Something that does not work. If the incident lasts, the cloud raises an exception. */
@@ -56,7 +56,7 @@ const readAgentsAfter = preparedRows((db, agentId: string, limit: number) =>
       'agent.store_id',
       'agent.last_seen_ms',
       'agent.state',
-      'store.policy_version',
+      'store.document_version',
     ])
     .where('agent.agent_id', '>', agentId)
     .where('agent.revoked_ms', 'is', null)
@@ -94,12 +94,12 @@ function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number):
       sinceMs: undefined,
     }))
   const version = state?.policyVersion
-  if (version !== undefined && version < agent.policy_version)
+  if (version !== undefined && version < agent.document_version)
     incidents.push({
       ...about,
       kind: 'policy_not_arrived',
       subject: agent.agent_id,
-      detail: `the agent uses policy ${version}, and the store has policy ${agent.policy_version}`,
+      detail: `the agent uses policy ${version}, and the store has policy ${agent.document_version}`,
       sinceMs: undefined,
     })
   return incidents
