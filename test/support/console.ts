@@ -9,6 +9,7 @@ import {
 import type { ConsoleAccess, ConsoleUser, ConsolePage } from '../../cloud/console/frame/page.ts'
 import { consoleRoutes } from '../../cloud/console/frame/console.tsx'
 import { perform } from '../../cloud/platform/operations/perform.ts'
+import { formBody } from './form-body.ts'
 import type { Shop } from './shop.ts'
 
 /** Header with which a test chooses its role. */
@@ -236,4 +237,50 @@ export async function insertTestUser(shop: Shop, accountId: string): Promise<voi
       })
       .execute(),
   )
+}
+
+/** Who looks at the console of a test, at which store, in which language. */
+export interface Looks {
+  role?: Role
+  lang?: string
+  storeId?: string
+  mode?: Mode
+}
+
+/** A browser at the console of a shop: opens pages, and sends forms as browsers do. `role`: default of its user. */
+export function browserOf(shop: () => Shop, app: () => Hono, role: Role) {
+  let keys = 0
+  const rest = (looks: Looks) => ({ role, lang: 'en', storeId: shop().storeId, mode: 'test', ...looks })
+  return {
+    async get(path: string, looks: Looks = {}): Promise<string> {
+      const at = rest(looks)
+      const cookie = `untag_console=${at.mode}/${at.storeId}`
+      const headers = { [ROLE_HEADER]: at.role, cookie, 'accept-language': at.lang }
+      return (await app().request(path, { headers })).text()
+    },
+    /** Sends a form: as multipart if it has a file. */
+    async post(path: string, action: string, fields: Record<string, string | File>, looks: Looks = {}) {
+      const at = rest(looks)
+      const frame = { _csrf: CSRF, _action: action, _mode: at.mode, _store: at.storeId, _key: `key_${++keys}` }
+      const hasFile = Object.values(fields).some((value) => value instanceof File)
+      const form = hasFile ? new FormData() : new URLSearchParams()
+      const all = { ...frame, _form: action, ...fields }
+      for (const [name, value] of Object.entries(all)) form.set(name, value as string)
+      const { body, headers } = form instanceof FormData ? await asBrowsers(form) : { body: form, headers: {} }
+      const response = await app().request(path, {
+        method: 'POST',
+        body,
+        headers: { ...headers, [ROLE_HEADER]: at.role, 'accept-language': at.lang },
+      })
+      return { status: response.status, location: response.headers.get('location'), text: await response.text() }
+    },
+  }
+}
+
+/** Browsers send the empty name of a file that was not chosen; Node.js leaves it out. */
+async function asBrowsers(form: FormData) {
+  const { body, headers } = await formBody(form)
+  const text = Buffer.from(body).toString('latin1')
+  const named = text.replace(/(name="(?:file|snapshot)")\r\nContent-Type/, '$1; filename=""\r\nContent-Type')
+  return { body: Buffer.from(named, 'latin1'), headers }
 }

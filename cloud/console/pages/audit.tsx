@@ -68,6 +68,7 @@ export const auditPage = page<Audit>({
             name="entity"
             type="search"
             label={at.texts.developers.optional(t.entity)}
+            hint={t.entityHint}
             value={at.query.get('entity') ?? ''}
             maxlength={128}
           />

@@ -45,6 +45,11 @@ function kindOf({ type, enum: values, anyOf, oneOf }: JsonSchema): FieldKind {
   return type === 'boolean' ? 'boolean' : 'json'
 }
 
+/** True for operations that take only a file, or whose answer is too long for a page. */
+function needsCommand({ multipart, stream }: Operation): boolean {
+  return multipart?.alsoJson === false || stream !== undefined
+}
+
 /** The value of a field. A text that is no JSON stays a text, so that the operation rejects it and names the field. */
 function valueOf(form: FormFields, { name, kind }: OperationField): unknown {
   const text = form.text(inputName(name))
@@ -91,7 +96,7 @@ export function operationPages(table: ReadonlyMap<string, Operation>): readonly 
       run: {
         operation(at) {
           const operation = chosen(at)
-          if (!operation) throw notFound('operation')
+          if (!operation || needsCommand(operation)) throw notFound('operation with a form')
           return operation
         },
         input(form, at) {
@@ -171,7 +176,7 @@ function OneOperation({ at }: { at: ViewContext<Operation | undefined> }) {
         <div class="empty">{back}</div>
       </Card>
     )
-  const { name, summary, description, changes, multipart } = operation
+  const { name, summary, description, changes } = operation
   const fields = fieldsOfOperation(operation)
   return (
     <div class="stack wide">
@@ -184,18 +189,26 @@ function OneOperation({ at }: { at: ViewContext<Operation | undefined> }) {
           <p>
             <a href={`/docs#${name}`}>{t.reference}</a>
           </p>
-          {multipart?.alsoJson === false ? <Notice title={t.notHere}>{null}</Notice> : null}
-          <ActionForm at={at} action="run">
-            {fields.length === 0 ? <p>{t.noFields}</p> : null}
-            {fields.map((field) => (
-              <OperationInput at={at} field={field} example={operation.example[field.name]} />
-            ))}
-            {changes ? <p class="small soft">{t.changesText}</p> : null}
-            <div class="form-foot">
-              <Submit>{t.run}</Submit>
-              {back}
-            </div>
-          </ActionForm>
+          {needsCommand(operation) ? (
+            <>
+              <Notice title={t.notHere}>
+                <code>untag api {name} --help</code>
+              </Notice>
+              <div>{back}</div>
+            </>
+          ) : (
+            <ActionForm at={at} action="run">
+              {fields.length === 0 ? <p>{t.noFields}</p> : null}
+              {fields.map((field) => (
+                <OperationInput at={at} field={field} example={operation.example[field.name]} />
+              ))}
+              {changes ? <p class="small soft">{t.changesText}</p> : null}
+              <div class="form-foot">
+                <Submit>{t.run}</Submit>
+                {back}
+              </div>
+            </ActionForm>
+          )}
         </div>
       </Card>
     </div>

@@ -1,5 +1,4 @@
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { fetchProducts, searchProducts } from '../../shop/catalogue/operations.ts'
 import { insertProduct } from '../../shop/catalogue/product-operations.ts'
 import type { Product } from '../../shop/catalogue/schema.ts'
 import { Picture } from '../components/alarm-card.tsx'
@@ -7,15 +6,9 @@ import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { productInput, ProductFields } from '../components/product-fields.tsx'
-import { FilterBar, Pagination, Results, Table } from '../components/table.tsx'
-import { NO_FORM } from '../frame/form.ts'
+import { ProductSearch, productsFound, type FoundProducts } from '../components/product-search.tsx'
+import { Pagination, Results, Table } from '../components/table.tsx'
 import { page, type PageContext } from '../frame/page.ts'
-
-interface Products {
-  readonly products: readonly Product[]
-  readonly total?: number | undefined
-  readonly nextCursor?: string | undefined
-}
 
 /** Products on a page. */
 const PAGE_SIZE = 25
@@ -23,22 +16,14 @@ const PAGE_SIZE = 25
 export const productHref = (productId: string) => `/console/products/${productId}`
 
 /** The range of a store: find a product, see its price, open it. */
-export const productsPage = page<Products>({
+export const productsPage = page<FoundProducts>({
   path: '/console/products',
   roles: rolesFrom('viewer'),
   scope: 'store',
   navigation: { group: 'goods', icon: 'product' },
   title: (texts) => texts.products.title,
   lead: (at) => at.texts.products.lead(at.store?.tradingName ?? ''),
-  async load(at) {
-    const storeId = at.store?.storeId ?? ''
-    const q = at.query.get('q')?.trim() ?? ''
-    if (q !== '') return at.run(searchProducts, { storeId, q: q.slice(0, 120), limit: PAGE_SIZE })
-    const category = at.query.get('category')?.slice(0, 120)
-    const cursor = at.query.get('cursor') ?? undefined
-    const filter = { ...(category !== undefined && { category }), ...(cursor !== undefined && { cursor }) }
-    return at.run(fetchProducts, { storeId, limit: PAGE_SIZE, ...filter })
-  },
+  load: (at) => productsFound(at, PAGE_SIZE),
   view(at) {
     const t = at.texts.products
     const { products, total, nextCursor } = at.data
@@ -56,17 +41,7 @@ export const productsPage = page<Products>({
             </a>
           </div>
         ) : null}
-        <FilterBar at={at} apply={t.find}>
-          <TextField
-            form={NO_FORM}
-            name="q"
-            type="search"
-            label={t.search}
-            hint={t.searchHint}
-            value={at.query.get('q') ?? ''}
-            maxlength={120}
-          />
-        </FilterBar>
+        <ProductSearch at={at} texts={t} />
         <Results>
           {category === undefined ? null : (
             <p class="row">

@@ -1,16 +1,16 @@
 import type { z } from 'zod'
-import { fetchProducts, searchProducts } from '../../shop/catalogue/operations.ts'
+import type { Product } from '../../shop/catalogue/schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchStock, setStock } from '../../shop/stock/operations.ts'
 import { Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
-import { FilterBar, Results, Pagination, Table } from '../components/table.tsx'
+import { Results, Pagination, Table } from '../components/table.tsx'
+import { ProductSearch, productsFound } from '../components/product-search.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { NO_FORM, type FormFields } from '../frame/form.ts'
-import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { page, type ViewContext } from '../frame/page.ts'
 
 type Level = z.output<typeof fetchStock.response>['stock'][number]
-type Product = z.output<typeof fetchProducts.response>['products'][number]
 
 /** A product and its counted stock; undefined if it is not counted. */
 interface Row {
@@ -49,7 +49,7 @@ export const stockPage = page<StockView>({
   },
   async load(at) {
     const storeId = at.store?.storeId ?? ''
-    const { products, total, nextCursor } = await productsOf(at, storeId)
+    const { products, total, nextCursor } = await productsFound(at, PAGE)
     const rows = await Promise.all(
       products.map(async (product) => {
         const found = await at.run(fetchStock, { storeId, productId: product.productId })
@@ -64,17 +64,7 @@ export const stockPage = page<StockView>({
     const isSearch = at.query.has('q')
     return (
       <>
-        <FilterBar at={at} apply={t.find}>
-          <TextField
-            form={NO_FORM}
-            name="q"
-            type="search"
-            label={t.search}
-            hint={t.searchHint}
-            value={at.query.get('q') ?? ''}
-            maxlength={120}
-          />
-        </FilterBar>
+        <ProductSearch at={at} texts={t} />
         <Results>
           <Card flush>
             {rows.length === 0 ? (
@@ -105,17 +95,6 @@ function countedIn(form: FormFields): { productId: string; quantity: number | st
   })
   const isRight = ({ quantity }: { quantity: unknown }) => Number.isInteger(quantity) && Number(quantity) >= 0
   return counted.toSorted((a, b) => Number(isRight(a)) - Number(isRight(b)))
-}
-
-async function productsOf(at: PageContext, storeId: string) {
-  const q = at.query.get('q')?.trim() ?? ''
-  if (q !== '') {
-    const { products } = await at.run(searchProducts, { storeId, q: q.slice(0, 120), limit: PAGE })
-    return { products, total: undefined, nextCursor: undefined }
-  }
-  const cursor = at.query.get('cursor') ?? undefined
-  const found = await at.run(fetchProducts, { storeId, limit: PAGE, ...(cursor !== undefined && { cursor }) })
-  return { products: found.products, total: found.total, nextCursor: found.nextCursor }
 }
 
 /** One table with a field for each product, and one button for all of them. */

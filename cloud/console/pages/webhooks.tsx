@@ -111,8 +111,10 @@ function Secret({ at, title, result }: { at: ViewContext; title: string; result:
   )
 }
 
-function WebhookFields({ at, form, webhook }: { at: PageContext; form: FormState; webhook?: Webhook }) {
+function WebhookFields({ at, form: sent, webhook }: { at: PageContext; form: FormState; webhook?: Webhook }) {
   const t = at.texts.developers.webhooks
+  const { errors } = sent
+  const form = errors['url'] === undefined ? sent : { ...sent, errors: { ...errors, url: t.urlRule } }
   return (
     <>
       <TextField

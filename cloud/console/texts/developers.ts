@@ -8,7 +8,6 @@ export const developersTexts = bilingual({
     shownOnce: 'This is shown once. Keep it now where your other secrets are.',
     optional: (name: string) => `${name} (optional)`,
     allStores: 'All stores',
-    newest: 'Newest first',
     none: '–',
     keys: {
       title: 'API keys',
@@ -51,7 +50,8 @@ export const developersTexts = bilingual({
       nothingText: 'Add the address of a program. It then hears of each sale, release and alarm.',
       add: 'Add a webhook',
       url: 'Address',
-      urlHint: 'With https.',
+      urlHint: 'It begins with https://, such as https://shop.example/untag.',
+      urlRule: 'This is no public address with https://. A program on your machine uses untag listen.',
       events: 'Events',
       eventsHint: 'One in each line. * means all.',
       allEvents: 'Names of all events',
@@ -133,7 +133,7 @@ export const developersTexts = bilingual({
       json: 'as JSON',
       unset: 'Not set',
       noFields: 'It has no fields.',
-      notHere: 'The console cannot send files or long lists. Use the command line or the client.',
+      notHere: 'A form cannot send files or show exports. Use the command line:',
     },
   },
   de: {
@@ -142,7 +142,6 @@ export const developersTexts = bilingual({
     shownOnce: 'Das wird nur einmal gezeigt. Legen Sie es jetzt zu Ihren anderen Geheimnissen.',
     optional: (name: string) => `${name} (freiwillig)`,
     allStores: 'Alle Filialen',
-    newest: 'Neueste zuerst',
     none: '–',
     keys: {
       title: 'API-Schlüssel',
@@ -187,7 +186,8 @@ export const developersTexts = bilingual({
         'Tragen Sie die Adresse eines Programms ein. Es erfährt dann von jedem Verkauf, jeder Freigabe und jedem Alarm.',
       add: 'Webhook hinzufügen',
       url: 'Adresse',
-      urlHint: 'Mit https.',
+      urlHint: 'Sie beginnt mit https://, zum Beispiel https://shop.example/untag.',
+      urlRule: 'Das ist keine öffentliche Adresse mit https://. Ein Programm auf Ihrem Rechner nutzt untag listen.',
       events: 'Ereignisse',
       eventsHint: 'Eines je Zeile. * heißt alle.',
       allEvents: 'Namen aller Ereignisse',
@@ -269,7 +269,7 @@ export const developersTexts = bilingual({
       json: 'als JSON',
       unset: 'Nicht gesetzt',
       noFields: 'Sie hat keine Felder.',
-      notHere: 'Die Konsole kann keine Dateien und langen Listen senden. Nehmen Sie die Kommandozeile oder den Client.',
+      notHere: 'Ein Formular kann keine Dateien senden und keine Exporte zeigen. Nehmen Sie die Kommandozeile:',
     },
   },
 })

@@ -204,7 +204,7 @@ async function bookSale(
   const isSale = sellsGoods(sale)
   // Goods that must stay may leave with none of the sale's receipts: staff look.
   const isHeld = rows.doubts.some(({ code }) => code === 'sale_of_held_item')
-  const whyShut = stop?.code ?? (isSale ? isHeld && 'sale_of_held_item' : 'nothing_sold')
+  const whyShut = stop?.code ?? (!isSale ? 'nothing_sold' : isHeld ? 'sale_of_held_item' : undefined)
   if (whyShut) await returnUnits(call, completed, [passUnitOf(completed)], `${whyShut}/${purchaseId}`)
   await takeStock(call, store, completed, rows.lines)
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))

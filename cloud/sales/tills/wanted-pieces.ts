@@ -1,5 +1,4 @@
-import type { KeptReturn } from '../../../policy/till-sale.ts'
-import { tagsOf } from '../../../policy/till-sale.ts'
+import { tagsOf, type KeptReturn } from '../../../policy/till-sale.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'

@@ -1,8 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Role } from '../../../cloud/platform/foundation/caller.ts'
-import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
-import { formBody } from '../../support/form-body.ts'
+import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
 import { liveStores } from '../../support/live-store.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -10,7 +8,6 @@ import type { Json } from '../../support/cloud.ts'
 /** Products, their import, offers and loyalty programs, through the forms of the console. */
 let shop: Shop
 let app: Hono
-let keys = 0
 beforeAll(async () => {
   shop = await openShop('sqlite')
   const { accountId } = await fillConsole(shop)
@@ -18,49 +15,11 @@ beforeAll(async () => {
 })
 afterAll(() => shop?.stop())
 
-interface Options {
-  role?: Role
-  lang?: string
-  storeId?: string
-  mode?: 'test' | 'live'
-}
-
-async function get(
-  path: string,
-  { role = 'manager', lang = 'en', storeId = shop.storeId, mode = 'test' }: Options = {},
-) {
-  const cookie = `untag_console=${mode}/${storeId}`
-  const response = await app.request(path, { headers: { [ROLE_HEADER]: role, cookie, 'accept-language': lang } })
-  return response.text()
-}
-
-/** Browsers send the empty name of a file that was not chosen; Node.js leaves it out. */
-async function asBrowsers(form: FormData) {
-  const { body, headers } = await formBody(form)
-  const text = Buffer.from(body).toString('latin1')
-  const named = text.replace(/(name="(?:file|snapshot)")\r\nContent-Type/, '$1; filename=""\r\nContent-Type')
-  return { body: Buffer.from(named, 'latin1'), headers }
-}
-
-/** Sends a form: as multipart if it has a file. */
-async function post(
-  path: string,
-  action: string,
-  fields: Record<string, string | File>,
-  { role = 'manager', lang = 'en', storeId = shop.storeId, mode = 'test' }: Options = {},
-) {
-  const frame = { _csrf: CSRF, _action: action, _mode: mode, _store: storeId, _key: `key_${++keys}`, _form: action }
-  const hasFile = Object.values(fields).some((value) => value instanceof File)
-  const form = hasFile ? new FormData() : new URLSearchParams()
-  for (const [name, value] of Object.entries({ ...frame, ...fields })) form.set(name, value as string)
-  const { body, headers } = form instanceof FormData ? await asBrowsers(form) : { body: form, headers: {} }
-  const response = await app.request(path, {
-    method: 'POST',
-    body,
-    headers: { ...headers, [ROLE_HEADER]: role, 'accept-language': lang },
-  })
-  return { status: response.status, location: response.headers.get('location'), text: await response.text() }
-}
+const { get, post } = browserOf(
+  () => shop,
+  () => app,
+  'manager',
+)
 
 const valueOf = (html: string, name: string) => new RegExp(`name="${name}"[^>]*value="([^"]*)"`).exec(html)?.[1] ?? ''
 

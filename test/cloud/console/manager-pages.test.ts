@@ -7,7 +7,7 @@ import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleFormats, consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { EXCEPTION_TEXTS } from '../../../cloud/service/description/codes.ts'
 import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
-import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
+import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import type { Json } from '../../support/cloud.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 
@@ -15,7 +15,6 @@ import { newEan, openShop, type Shop } from '../../support/shop.ts'
 describe('pages of the store manager', () => {
   let shop: Shop
   let app: Hono
-  let keys = 0
 
   beforeAll(async () => {
     shop = await openShop('sqlite')
@@ -24,23 +23,13 @@ describe('pages of the store manager', () => {
   })
   afterAll(() => shop?.stop())
 
-  async function get(path: string, role = 'manager') {
-    const cookie = `untag_console=test/${shop.storeId}`
-    const response = await app.request(path, { headers: { [ROLE_HEADER]: role, cookie, 'accept-language': 'en' } })
-    return response.text()
-  }
+  const { get, post } = browserOf(
+    () => shop,
+    () => app,
+    'manager',
+  )
 
   const viewerOf = ({ storeId }: Shop) => ({ [ROLE_HEADER]: 'manager', cookie: `untag_console=test/${storeId}` })
-
-  async function post(path: string, action: string, fields: Record<string, string>, role = 'manager') {
-    const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: shop.storeId, _key: `key_${++keys}` }
-    const response = await app.request(path, {
-      method: 'POST',
-      body: new URLSearchParams({ ...frame, ...fields }),
-      headers: { [ROLE_HEADER]: role, 'content-type': 'application/x-www-form-urlencoded', 'accept-language': 'en' },
-    })
-    return { status: response.status, location: response.headers.get('location'), text: await response.text() }
-  }
 
   it('today: shows sales if the package has reports, and the alarms of 24 hours', async () => {
     const text = await get('/console')
@@ -71,14 +60,14 @@ describe('pages of the store manager', () => {
       expect([text, today.includes(text)]).toEqual([text, false])
     for (const { path, roles } of pages)
       if (!roles.includes('viewer')) expect([path, today.includes(`href="${path}"`)]).toEqual([path, false])
-    expect(await get('/console', 'associate')).toContain('Check the goods, then record the cause.')
+    expect(await get('/console', { role: 'associate' })).toContain('Check the goods, then record the cause.')
     for (const [path, forStaff] of [
       ['/console/stock', 'Enter how many pieces you count'],
       ['/console/help', 'What you write appears'],
       ['/console/exceptions', 'Please look at it'],
     ] as const) {
-      expect([path, (await get(path, 'viewer')).includes(forStaff)]).toEqual([path, false])
-      expect([path, (await get(path, 'associate')).includes(forStaff)]).toEqual([path, true])
+      expect([path, (await get(path, { role: 'viewer' })).includes(forStaff)]).toEqual([path, false])
+      expect([path, (await get(path, { role: 'associate' })).includes(forStaff)]).toEqual([path, true])
     }
   })
 
@@ -320,13 +309,13 @@ describe('pages of the store manager', () => {
     expect(await waiting()).toHaveLength(2)
     const { productId } = first.items[0]
     await shop.ok('updateProduct', { storeId: shop.storeId, productId, flags: { requiresHumanVerification: true } })
-    const text = await get('/console/approvals', 'associate')
+    const text = await get('/console/approvals', { role: 'associate' })
     await shop.ok('updateProduct', { storeId: shop.storeId, productId, flags: { requiresHumanVerification: false } })
     for (const { name } of first.items) expect(text).toContain(name)
     expect(text).toMatch(/Age check[^]*Spot check|Spot check[^]*Age check/)
     expect(text).toMatch(/<\/strong> <span class="badge warn">Age check/)
     for (const [action, basket] of [['approve', first] as const, ['refuse', second] as const]) {
-      const sent = await post('/console/approvals', action, { purchaseId: basket.transactionId }, 'associate')
+      const sent = await post('/console/approvals', action, { purchaseId: basket.transactionId }, { role: 'associate' })
       expect(sent.status).toBe(303)
     }
     const rows = await shop.cloud.db.database.reads
@@ -348,11 +337,11 @@ describe('pages of the store manager', () => {
   })
 
   it('help: shows the chat, answers it and closes it', async () => {
-    const list = await get('/console/help', 'viewer')
+    const list = await get('/console/help', { role: 'viewer' })
     expect(list).toContain('Gibt es das Hemd in L?')
     const requestId = /request=(hlp_\w+)/.exec(list)![1]!
     const path = `/console/help?request=${requestId}`
-    expect(await get(path, 'viewer')).not.toContain('name="message"')
+    expect(await get(path, { role: 'viewer' })).not.toContain('name="message"')
     const message = 'Ja, in Blau & Weiß.'
     expect(await post(path, 'answer', { requestId, message })).toMatchObject({ status: 303, location: path })
     expect(await get(path)).toContain('Ja, in Blau &amp; Weiß.')
@@ -360,21 +349,21 @@ describe('pages of the store manager', () => {
     expect(await post(path, 'close', { requestId })).toMatchObject({ status: 303, location: '/console/help' })
     const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId })
     expect(requests[0]).toMatchObject({ status: 'closed', messages: [{}, { author: 'staff', text: message }] })
-    expect((await post(path, 'answer', { requestId, message }, 'viewer')).status).toBe(403)
+    expect((await post(path, 'answer', { requestId, message }, { role: 'viewer' })).status).toBe(403)
   })
 
   it('alarms: calls help after a question, shows it as urgent, and corrects a recorded cause', async () => {
     const path = '/console/alarms'
     const fields = { eventId: 'evt_alarm' }
     expect(await get(path)).toContain('Call colleagues to this gate?')
-    expect((await post(path, 'help', fields, 'associate')).status).toBe(303)
+    expect((await post(path, 'help', fields, { role: 'associate' })).status).toBe(303)
     const called = await get(path)
     expect(called).not.toContain('Call colleagues to this gate?')
     const help = /\/console\/help\?request=hlp_\w+/.exec(called)![0]
     expect(await get('/console/stock')).toMatch(/id="waiting-side-console-help" class="waits alarm"/)
     expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
-    expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
+    expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, { role: 'associate' })).status).toBe(303)
     const recorded = await get(`${path}?cause=real`)
     expect(recorded).toContain('>Change</button>')
     // A cause that another person records changes the table and the numbers of the filter without a reload.
@@ -383,7 +372,7 @@ describe('pages of the store manager', () => {
     expect(recorded).toContain('<span id="alarms-found">Found: ')
     // A second guard still sees the alarm as new.
     const asked = { ...fields, disposition: 'phantom', _form: formId('dispose', fields) }
-    const late = await post(path, 'dispose', { ...asked, seen: 'none' }, 'associate')
+    const late = await post(path, 'dispose', { ...asked, seen: 'none' }, { role: 'associate' })
     expect(late.status).toBe(409)
     expect(late.text).toContain('A colleague has recorded a cause in the meantime.')
     // The goods, the first cause and its person stand above the question, and all of them above the lists.
@@ -391,18 +380,20 @@ describe('pages of the store manager', () => {
     expect(late.text).toMatch(parts)
     expect(late.text.match(/name="recoveredValue" id="value-evt_alarm"|id="value-evt_alarm"/g)).toHaveLength(1)
     const seen = /name="seen" value="(\d{4}-[^"]+)"/.exec(late.text)?.[1] ?? ''
-    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom', seen }, 'associate')).status).toBe(303)
+    expect(
+      (await post(path, 'dispose', { ...fields, disposition: 'phantom', seen }, { role: 'associate' })).status,
+    ).toBe(303)
     expect(await get(path)).toMatch(/Before that: Theft · Petra Lindner · /)
     expect(await get(`${path}?cause=real`)).not.toContain('>Change</button>')
   })
 
   it('alarm: shows what happened and who decided what, from the list to its page', async () => {
     expect(await get('/console/alarms')).toContain('href="/console/alarms/evt_alarm"')
-    const text = await get('/console/alarms/evt_alarm', 'associate')
+    const text = await get('/console/alarms/evt_alarm', { role: 'associate' })
     expect(text).toMatch(/What happened[^]*Unpaid goods left[^]*Theft[^]*Petra Lindner[^]*False alarm[^]*Petra Lindner/)
     expect(text).toContain('E28011700000020000000001')
     const corrected = { eventId: 'evt_alarm', disposition: 'staff_error' }
-    const { status, location } = await post('/console/alarms/evt_alarm', 'dispose', corrected, 'associate')
+    const { status, location } = await post('/console/alarms/evt_alarm', 'dispose', corrected, { role: 'associate' })
     expect([status, location]).toEqual([303, '/console/alarms/evt_alarm'])
     expect(await get('/console/alarms/evt_alarm')).toMatch(/False alarm[^]*Staff carried goods/)
     expect(await get('/console/alarms/evt_of_nobody')).toContain('This store has no such alarm')
@@ -490,7 +481,7 @@ describe('pages of the store manager', () => {
     await shop.ok('reportProtectionEvents', { events: [{ ...alarm, storeId, deviceId, epc }] })
     expect(await get(`/console/purchases?purchase=${transactionId}`)).toContain('href="/console/alarms/evt_paid"')
     expect(await get('/console/alarms/evt_paid')).toContain(`href="/console/purchases?purchase=${transactionId}"`)
-    const device = await get(`/console/agents/${deviceId}`, 'viewer')
+    const device = await get(`/console/agents/${deviceId}`, { role: 'viewer' })
     // The dots of an open alarm and of a recorded one differ, on both pages.
     const dotsOf = async (path: string) =>
       (await get(path)).match(/<li class="(?:alarm|plain)">(?=<div><strong><a href="\/console\/alarms\/evt_paid)/g)
@@ -535,9 +526,9 @@ describe('pages of the store manager', () => {
       redemptionId: 'tags-page',
       outcome: 'confirmed',
     })
-    expect(await get('/console/tags', 'associate')).toContain('name="tags"')
+    expect(await get('/console/tags', { role: 'associate' })).toContain('name="tags"')
     const fields = { ean: second.ean, tags: `${released}\r\n\r\n${sellable}\r\nHT-nobody` }
-    const { status, text } = await post('/console/tags', 'reuse', fields, 'associate')
+    const { status, text } = await post('/console/tags', 'reuse', fields, { role: 'associate' })
     expect(status).toBe(200)
     expect(text).toContain('1 tag is on the new goods')
     expect(text).toMatch(/HT-4712[^]*Not released[^]*HT-nobody[^]*does not know the tag/)
@@ -554,11 +545,11 @@ describe('pages of the store manager', () => {
     await shop.ok('insertProduct', { storeId, ean, name: 'Marmelade', price: 3, vat: 7, tagged: true })
     const { epc } = await shop.newItem({ ean }, { lot: 'M-1' })
     const fields = { ean: `(01)0${ean}(10)M-1`, reason: 'Splitter <im> Glas', where: 'store' }
-    expect((await post(path, 'recall', fields, 'associate')).status).toBe(403)
+    expect((await post(path, 'recall', fields, { role: 'associate' })).status).toBe(403)
     expect((await post(path, 'recall', { ...fields, reason: '' })).status).toBe(400)
     expect((await post(path, 'recall', fields)).status).toBe(303)
     for (const role of ['manager', 'associate'] as const) {
-      const text = await get(path, role)
+      const text = await get(path, { role })
       for (const part of ['Marmelade', 'M-1', 'Splitter &lt;im&gt; Glas', '1, of which sold: 0', 'What to do'])
         expect(text).toContain(part)
       expect(text.includes('Recall now')).toBe(role === 'manager')
@@ -567,7 +558,7 @@ describe('pages of the store manager', () => {
     const { recalls } = await shop.ok('fetchRecalls', { storeId, state: 'active' })
     const { recallId, storeIds } = recalls[0]
     expect(storeIds).toEqual([storeId])
-    expect((await post(path, 'end', { recallId }, 'associate')).status).toBe(403)
+    expect((await post(path, 'end', { recallId }, { role: 'associate' })).status).toBe(403)
     expect((await post(path, 'end', { recallId })).status).toBe(303)
     expect(await get(path)).toMatch(/Ended recalls[^]*Marmelade, Lot M-1[^]*Ended:/)
     expect(await shop.ok('fetchProtectedItem', { storeId, epc })).not.toHaveProperty('recalled')
@@ -613,13 +604,17 @@ describe('pages of the store manager', () => {
   it('exceptions: records who looked at one, with a note', async () => {
     const path = '/console/exceptions'
     expect(await get(path)).toContain('A cabinet was opened without a release')
-    expect((await post(path, 'acknowledge', { exceptionId: 'exc_3', note: 'Tür zu' }, 'associate')).status).toBe(303)
+    expect(
+      (await post(path, 'acknowledge', { exceptionId: 'exc_3', note: 'Tür zu' }, { role: 'associate' })).status,
+    ).toBe(303)
     expect(await get(path)).not.toContain('A cabinet was opened')
     const done = await get(`${path}?state=acknowledged`)
     for (const text of ['A cabinet was opened', 'Tür zu', 'Done by Petra Lindner']) expect(done).toContain(text)
-    expect((await post(path, 'acknowledge', { exceptionId: 'exc_0' }, 'viewer')).status).toBe(403)
+    expect((await post(path, 'acknowledge', { exceptionId: 'exc_0' }, { role: 'viewer' })).status).toBe(403)
     expect((await post(path, 'resolve', { redemptionId: '1', outcome: 'confirmed' })).status).toBe(404)
-    expect((await post(path, 'resolve', { redemptionId: '1', outcome: 'confirmed' }, 'associate')).status).toBe(403)
+    expect(
+      (await post(path, 'resolve', { redemptionId: '1', outcome: 'confirmed' }, { role: 'associate' })).status,
+    ).toBe(403)
   })
 
   it('orders: finds an order by its code, moves it through all columns and hands it over', async () => {
@@ -627,9 +622,12 @@ describe('pages of the store manager', () => {
     const items = [{ productId: products[5].productId, quantity: 1 }]
     const { orderId, pickupCode } = await shop.ok('submitClickCollectOrder', { storeId, userId: 'u', items })
     const path = '/console/orders'
-    expect(await get(path, 'viewer')).toContain(orderId.slice(-6))
+    expect(await get(path, { role: 'viewer' })).toContain(orderId.slice(-6))
     for (const status of ['confirmed', 'preparing', 'ready'])
-      expect(await post(path, 'move', { orderId, status }, 'associate')).toMatchObject({ status: 303, location: path })
+      expect(await post(path, 'move', { orderId, status }, { role: 'associate' })).toMatchObject({
+        status: 303,
+        location: path,
+      })
     const found = await post(path, 'find', { pickupCode })
     expect([found.status, found.location]).toEqual([303, `${path}?order=${orderId}`])
     expect(await get(found.location!)).toContain('Hand over these goods')
@@ -683,7 +681,7 @@ describe('pages of the store manager', () => {
     const [other] = products
     const counted = (id: string) => `counted-${id}`
     const both = { [counted(productId)]: '17', [counted(other.productId)]: '4' }
-    expect((await post('/console/stock', 'set', both, 'associate')).status).toBe(303)
+    expect((await post('/console/stock', 'set', both, { role: 'associate' })).status).toBe(303)
     const levelOf = async (id: string) => (await shop.ok('fetchStock', { storeId, productId: id })).stock
     expect(await levelOf(productId)).toMatchObject([{ quantity: 17 }])
     expect(await levelOf(other.productId)).toMatchObject([{ quantity: 4 }])
@@ -753,7 +751,7 @@ describe('pages of the store manager', () => {
     const none = await get('/console/purchases?purchase=000000')
     expect([none.includes('No purchase of this store'), none.includes('No purchases yet')]).toEqual([true, false])
     expect(await get('/console/purchases?amount=abc')).toContain('Write the total as 49.90')
-    expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
+    expect((await post(path, 'refund', { purchaseId }, { role: 'associate' })).status).toBe(403)
   })
 
   it('refunds: asks for the number of pieces and for their tags, and names goods of an earlier refund', async () => {
@@ -849,8 +847,8 @@ describe('pages of the store manager', () => {
       name: 'Till 3',
     })
     expect(await get('/console/agents')).not.toContain(code)
-    expect((await post('/console/agents', 'enrol', {}, 'associate')).status).toBe(403)
-    expect(await get('/console/agents', 'associate')).not.toContain('Make an enrolment code')
+    expect((await post('/console/agents', 'enrol', {}, { role: 'associate' })).status).toBe(403)
+    expect(await get('/console/agents', { role: 'associate' })).not.toContain('Make an enrolment code')
     // A name is optional, and a fault of it appears at its field.
     expect((await post('/console/agents', 'enrol', { name: '' })).status).toBe(200)
     const long = await post('/console/agents', 'enrol', { name: 'x'.repeat(121), _form: 'enrol' })
@@ -860,8 +858,8 @@ describe('pages of the store manager', () => {
   it('devices: makes a set-up code for a device', async () => {
     const made = await post('/console/agents', 'setup', {})
     expect([made.status, /class="big-code">[0-9A-Z]{4}(-[0-9A-Z]{4}){2}</.test(made.text)]).toEqual([200, true])
-    expect((await post('/console/agents', 'setup', {}, 'associate')).status).toBe(403)
-    expect(await get('/console/agents', 'associate')).not.toContain('Make a set-up code')
+    expect((await post('/console/agents', 'setup', {}, { role: 'associate' })).status).toBe(403)
+    expect(await get('/console/agents', { role: 'associate' })).not.toContain('Make a set-up code')
   })
 
   it('devices: shows the health of a device with its reason and time, apart from its use', async () => {
@@ -882,7 +880,7 @@ describe('pages of the store manager', () => {
     expect(rows.filter((row) => row.includes('Its agent is not connected')).join('')).not.toContain('badge ok')
     const { deviceId, name } = devices.find((each: Json) => each.health.state === 'absent')
     expect(text).toContain(`href="/console/agents/${deviceId}"`)
-    const page = await get(`/console/agents/${deviceId}`, 'viewer')
+    const page = await get(`/console/agents/${deviceId}`, { role: 'viewer' })
     expect(page).toMatch(
       /Check its power, its cable[^]*<span lang="en">192[^]*connection refused[^]*Kassen Erdgeschoss/,
     )
@@ -895,15 +893,15 @@ describe('pages of the store manager', () => {
     const { deviceId } = await shop.ok('registerDevice', made)
     const path = `/console/agents/${deviceId}`
     expect(await get(path)).toContain('Retire Tor 9 for good?')
-    expect(await get(path, 'viewer')).not.toContain('Retire')
-    expect((await post(path, 'retire', {}, 'associate')).status).toBe(403)
+    expect(await get(path, { role: 'viewer' })).not.toContain('Retire')
+    expect((await post(path, 'retire', {}, { role: 'associate' })).status).toBe(403)
     expect((await post(path, 'retire', {})).status).toBe(303)
     expect(await get(path)).toMatch(/<dd>Retired/)
     expect(await get(path)).not.toContain('for good?')
   })
 
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
-    const text = await get('/console/closings', 'viewer')
+    const text = await get('/console/closings', { role: 'viewer' })
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
     expect(text).toContain('<caption class="shown">Value added tax by rate, after refunds</caption>')
     expect(text.match(/class="button[^"]*"(?= (?:data-print|href="\/console\/closings\?file))/g)).not.toContain(
@@ -912,12 +910,12 @@ describe('pages of the store manager', () => {
     expect(text).not.toContain('Close the days')
     expect((await post('/console/closings', 'close', {})).status).toBe(409)
     expect(text).toContain('href="/console/closings?closing=1"')
-    expect(await get('/console/closings?closing=1', 'viewer')).toContain('Value added tax')
-    expect(await get('/console/closings?closing=99', 'viewer')).toContain('Closing 1:')
+    expect(await get('/console/closings?closing=1', { role: 'viewer' })).toContain('Value added tax')
+    expect(await get('/console/closings?closing=99', { role: 'viewer' })).toContain('Closing 1:')
   })
 
   it('closings: gives a file with all of them, with its texts quoted, to those who may read the page', async () => {
-    expect(await get('/console/closings', 'viewer')).toContain('href="/console/closings?file"')
+    expect(await get('/console/closings', { role: 'viewer' })).toContain('href="/console/closings?file"')
     const cookie = `untag_console=test/${shop.storeId}`
     const response = await app.request('/console/closings?file', { headers: { [ROLE_HEADER]: 'viewer', cookie } })
     expect(response.headers.get('content-type')).toMatch(/^text\/csv/)

@@ -1,15 +1,13 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Role } from '../../../cloud/platform/foundation/caller.ts'
 import type { Json } from '../../support/cloud.ts'
-import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
+import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 /** The rules of a store: their words, their change in two steps, and the agents that have them. */
 let shop: Shop
 let app: Hono
-let keys = 0
 const RULES = '/console/rules'
 beforeAll(async () => {
   shop = await openShop('sqlite')
@@ -18,28 +16,11 @@ beforeAll(async () => {
 })
 afterAll(() => shop?.stop())
 
-async function get(path: string, role: Role = 'admin', language = 'en') {
-  const cookie = `untag_console=test/${shop.storeId}`
-  const response = await app.request(path, { headers: { [ROLE_HEADER]: role, cookie, 'accept-language': language } })
-  return response.text()
-}
-
-async function post(path: string, action: string, fields: Record<string, string>, role: Role = 'admin') {
-  const frame = {
-    _csrf: CSRF,
-    _action: action,
-    _mode: 'test',
-    _store: shop.storeId,
-    _key: `key_${++keys}`,
-    _form: action,
-  }
-  const response = await app.request(path, {
-    method: 'POST',
-    body: new URLSearchParams({ ...frame, ...fields }),
-    headers: { [ROLE_HEADER]: role, 'content-type': 'application/x-www-form-urlencoded', 'accept-language': 'en' },
-  })
-  return { status: response.status, location: response.headers.get('location'), text: await response.text() }
-}
+const { get, post } = browserOf(
+  () => shop,
+  () => app,
+  'admin',
+)
 
 /** Values of the fields of the form with an action, as a browser sends them. */
 function fieldsOf(html: string, action: string): Record<string, string> {
@@ -62,7 +43,7 @@ const policyNow = async (): Promise<Json> => shop.ok('fetchProtectionPolicy', { 
 
 it('says the rules in words, and shows no form to a role that may not change them', async () => {
   const { version } = await policyNow()
-  const page = await get(RULES, 'manager')
+  const page = await get(RULES, { role: 'manager' })
   for (const text of [
     'The rules in words',
     `<span class="value">${version}</span>`,
@@ -71,10 +52,10 @@ it('says the rules in words, and shows no form to a role that may not change the
   ])
     expect(page).toContain(text)
   expect([page.includes('Change the rules'), page.includes('name="_action" value="preview"')]).toEqual([false, false])
-  expect(await get(`${RULES}?edit`, 'manager')).not.toContain('name="_action" value="preview"')
-  expect((await post(RULES, 'publish', {}, 'manager')).status).toBe(403)
-  expect((await get(RULES, 'associate')).includes('The rules in words')).toBe(false)
-  expect(await get(RULES, 'admin', 'de')).toContain('Die Regeln in Worten')
+  expect(await get(`${RULES}?edit`, { role: 'manager' })).not.toContain('name="_action" value="preview"')
+  expect((await post(RULES, 'publish', {}, { role: 'manager' })).status).toBe(403)
+  expect((await get(RULES, { role: 'associate' })).includes('The rules in words')).toBe(false)
+  expect(await get(RULES, { lang: 'de' })).toContain('Die Regeln in Worten')
 })
 
 it('the unchanged form means the policy that applies', async () => {
@@ -181,7 +162,7 @@ it('says why a decision was made, found by tag or by its number', async () => {
   await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
   const request = { protectionAction: 'detach_hard_tag', epc, deviceId: shop.devices.self_checkout_detacher }
   const { eventId } = await shop.ok('verifyProtectedItem', request)
-  const list = await get(`${RULES}/decisions?q=${epc}`, 'manager')
+  const list = await get(`${RULES}/decisions?q=${epc}`, { role: 'manager' })
   expect(list).toContain(`q=${encodeURIComponent(eventId)}`)
   expect(await get(`${RULES}/decisions`)).toContain(`q=${encodeURIComponent(eventId)}`)
   const one = await get(`${RULES}/decisions?q=${eventId}`)
@@ -232,7 +213,7 @@ it('counts alarms by gate, hour, cause and category, and those that were needles
   const [{ operatorId }] = (await shop.ok('fetchOperators', { storeId })).operators
   await shop.ok('disposeAlarm', { eventId: 'evt_n1', disposition: 'real', operatorId })
   const path = '/console/alarm-figures?from=2026-01-10&to=2026-01-11'
-  const page = await get(path, 'manager')
+  const page = await get(path, { role: 'manager' })
   const row = (label: string) => page.split('<tr>').find((part) => part.startsWith(`<th scope="row">${label}`)) ?? ''
   const numbers = (label: string) => [...row(label).matchAll(/class="end">(\d+)</g)].map(([, count]) => Number(count))
   const { devices } = await shop.ok('fetchDevices', { storeId, deviceId })
