@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
-import { KeptReturn, KeptSale, SaleNames } from './till-sale.ts'
+import { KeptReturn, KeptSale, SALE_TAGS_LIMIT, SaleNames } from './till-sale.ts'
 import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
 import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
@@ -89,6 +89,8 @@ export const Evidence = z.discriminatedUnion('kind', [
     kind: z.literal('sale'),
     sale: KeptSale,
     items: z.tuple([z.int().min(0), z.int().min(0)]),
+    /** Tags (`saleTagKey`) of goods that came back at an agent before, which the cloud may not know yet. */
+    resold: z.array(name(220)).min(1).max(SALE_TAGS_LIMIT).optional(),
     /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
     withoutReturns: z.literal(true).optional(),
   }),

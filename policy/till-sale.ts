@@ -17,7 +17,7 @@ export const SALE_QUANTITY_LIMIT = 100_000
 const PRICE_LIMIT = 100_000_000
 const TAGS_LIMIT = 1_000
 /** Tags of a sale or return, in all lists. */
-const SALE_TAGS_LIMIT = 2_000
+export const SALE_TAGS_LIMIT = 2_000
 /** How far the clock of a till may be ahead, ms. A later time is recorded as now. */
 export const SALE_AHEAD_MS = 5 * 60_000
 /** Age from which a sale gives no rights, ms. */
@@ -376,6 +376,42 @@ export function takesBack(line: Pick<SaleLine, 'quantity' | 'priceUnit' | 'epcs'
 /** True for a line whose goods leave with the shopper: not for what comes back, discounts and empties. */
 export function isSoldLine({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): boolean {
   return quantity > 0 && priceUnit >= 0
+}
+
+/**
+ * Quantity of each line that the sale itself takes back, in pieces or kg. A line that takes goods back takes all of it, and
+ * cancels what it names by its tag, or without tags by the same product, price and weight. What it does not find in the
+ * sale was sold before: an exchange.
+ */
+export function cameBackAtOnce({ lines }: Pick<TillSale, 'lines'>, isCancelled = cancelledTags({ lines })): number[] {
+  const back = lines.map((line) => (takesBack(line) ? Math.abs(line.quantity) : 0))
+  const sold = new Map<string, number[]>()
+  for (const [i, line] of lines.entries()) {
+    if (takesBack(line)) continue
+    const cancelled = tagsOf(line).filter((tag) => isCancelled(i, tag))
+    const ofKind = KINDS.map(([, kind]) => cancelled.filter((tag) => tag.kind === kind).length)
+    back[i] = Math.min(line.quantity, Math.max(...ofKind))
+    const key = goodsKey(line)
+    sold.set(key, [...(sold.get(key) ?? []), i])
+  }
+  for (const line of lines) {
+    if (!takesBack(line) || tagCountOf(line) > 0) continue
+    let left = Math.abs(line.quantity)
+    for (const i of sold.get(goodsKey(line)) ?? []) {
+      const taken = Math.min(left, (lines[i]?.quantity ?? 0) - (back[i] ?? 0))
+      back[i] = (back[i] ?? 0) + taken
+      left -= taken
+    }
+  }
+  return back
+}
+
+/** Equal for lines of the same goods at the same price. Weighed goods are the same only with the same weight. */
+function goodsKey(line: SaleLine): string {
+  const { ean, productId, name: text, priceUnit, vat, quantity } = line
+  const goods = productId ?? gtinOfLine(line) ?? ean ?? text
+  const weight = Number.isInteger(quantity) ? undefined : Math.abs(quantity)
+  return JSON.stringify([goods, priceUnit, vat, weight])
 }
 
 /** GTIN-14 of a line, if it is the same on all its labels: not for goods that a scale labels. */

@@ -1,4 +1,12 @@
-import { isSoldLine, lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
+import {
+  cameBackAtOnce,
+  isSoldLine,
+  lineIdOf,
+  tagsOf,
+  type SaleTag,
+  type KeptReturn,
+  type KeptSale,
+} from '../../policy/till-sale.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -11,10 +19,13 @@ const DENIED_SECONDS = 25 * 3_600
 /** Quantity of each line of a sale that has not come back, by line id. A weighed line is in kg. */
 export type LeftOfSale = Readonly<Record<string, number>>
 
-/** What a sale sells. */
-export function leftOfSale({ lines }: Pick<KeptSale, 'lines'>): LeftOfSale {
+/** What a sale sells, less what it takes back itself. */
+export function leftOfSale(sale: Pick<KeptSale, 'lines'>): LeftOfSale {
+  const back = cameBackAtOnce(sale)
   return Object.fromEntries(
-    lines.flatMap((line, i) => (isSoldLine(line) ? [[lineIdOf(line, i), line.quantity] as const] : [])),
+    sale.lines.flatMap((line, i) =>
+      isSoldLine(line) ? [[lineIdOf(line, i), line.quantity - (back[i] ?? 0)] as const] : [],
+    ),
   )
 }
 

@@ -11,6 +11,7 @@ import {
   returnKeyOf,
   saleContent,
   saleKeyOf,
+  saleTagKey,
   sellsGoods,
   saleValueOf,
   tagsOf,
@@ -29,7 +30,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import { assessSale } from './assess-sale.ts'
 import { TillRefusal, type ReturnAnswer, type SaleAnswer, type VoidAnswer } from './till-answers.ts'
-import { GoodsBack, leftOfSale, namesTags } from './goods-back.ts'
+import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
@@ -168,7 +169,6 @@ export class TillSales {
       )
     const items = this.#parts.items.position()
     const withoutReturns = mayReturn ? {} : ({ withoutReturns: true } as const)
-    const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...withoutReturns } })
     // Another agent announces a void by its receipt.
     const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
     const isVoid = state === 'void' || wasVoided
@@ -186,6 +186,9 @@ export class TillSales {
         code: 'sale_is_void',
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
+    const resold = becomes === 'paid' ? this.#resold(sale, pieces) : []
+    const row = { kind: 'sale', sale, items, ...(resold.length > 0 && { resold }), ...withoutReturns } as const
+    const seq = journal.append({ atMs: nowMs, evidence: row })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = becomes === 'paid' ? saleKey : null
@@ -215,6 +218,18 @@ export class TillSales {
 
   #goodsOf(sale: KeptSale, saleKey: string, nowMs: number) {
     return soldGoods(sale, saleKey, nowMs, this.#parts.layouts())
+  }
+
+  /** The sold tags whose goods came back before, which the items do not know yet. */
+  #resold(sale: KeptSale, pieces: readonly SoldPiece[]): string[] {
+    const isBack = (name: string) => {
+      const tag = this.#known(name)
+      return tag?.status === 'sellable' && tag.ver === null
+    }
+    const back = new Set(pieces.flatMap(({ names }) => names.filter(isBack)))
+    const tags = back.size === 0 ? [] : sale.lines.flatMap(tagsOf)
+    const { items } = this.#parts
+    return tags.filter(({ kind, id }) => items.keysOf(kind, id).some((name) => back.has(name))).map(saleTagKey)
   }
 
   /** What was reported here, or announced by an agent that the policy still names. */

@@ -145,6 +145,7 @@ async function insertLines({ db, store, product }: Selling, sales: readonly Sale
         brand: product.brand,
         price_origin: 'server',
         tagged: 1,
+        came_back: 0,
       })),
     )
     .execute()

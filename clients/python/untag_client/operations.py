@@ -180,6 +180,7 @@ ApproveCheckoutResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -192,6 +193,7 @@ ApproveCheckoutResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -734,6 +736,7 @@ CompleteTestCheckoutResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -746,6 +749,7 @@ CompleteTestCheckoutResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -1480,6 +1484,7 @@ ExportSalesDataResponseSalesItemRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -2836,6 +2841,7 @@ FetchPurchaseResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -2848,6 +2854,7 @@ FetchPurchaseResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -3821,6 +3828,7 @@ GetReceiptFromTokenResponseItemsItem = TypedDict(
         "quantity": int,
         "vat": Literal[0, 7, 19],
         "totalCent": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "barcode": NotRequired[str],
         "weightGrams": NotRequired[int],
@@ -3846,6 +3854,7 @@ GetReceiptFromTokenResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -4347,6 +4356,7 @@ MarkPurchaseCancelledResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -4359,6 +4369,7 @@ MarkPurchaseCancelledResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -4519,6 +4530,7 @@ PurchaseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -4531,6 +4543,7 @@ PurchaseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -4991,6 +5004,7 @@ RefundPaymentResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -5003,6 +5017,7 @@ RefundPaymentResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -5028,6 +5043,7 @@ RefundPaymentResponseRefundLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -6316,6 +6332,7 @@ StartCheckoutResponseItemsItem = TypedDict(
         "paid": float,
         "listPrice": NotRequired[float],
         "quantity": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
@@ -6328,6 +6345,7 @@ StartCheckoutResponseRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 
@@ -6794,6 +6812,7 @@ TransactionDataItemsItem = TypedDict(
         "quantity": int,
         "vat": Literal[0, 7, 19],
         "totalCent": int,
+        "cameBack": NotRequired[int],
         "depositOf": NotRequired[str],
         "barcode": NotRequired[str],
         "weightGrams": NotRequired[int],
@@ -6819,6 +6838,7 @@ TransactionDataRefundsItemLinesItem = TypedDict(
     {
         "itemLineId": str,
         "quantity": int,
+        "part": NotRequired[float],
     },
 )
 

@@ -88,7 +88,8 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     text: [
       at.formats.money(refund.amount),
       ...(refund.lines ?? []).map(
-        ({ itemLineId, quantity }) => `${at.formats.number(quantity)} × ${lines.get(itemLineId) ?? itemLineId}`,
+        ({ itemLineId, quantity, part = quantity }) =>
+          `${at.formats.number(part)} × ${lines.get(itemLineId) ?? itemLineId}`,
       ),
       requesterOf(at, purchase, refund),
     ]

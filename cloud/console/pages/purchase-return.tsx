@@ -1,5 +1,5 @@
 import { centsOf } from '../../platform/operations/fields.ts'
-import { paidForPieces } from '../../shop/purchases/line-value.ts'
+import { paidForPieces, piecesLeft } from '../../shop/purchases/line-value.ts'
 import { Card } from '../components/card.tsx'
 import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
@@ -12,25 +12,38 @@ const GOODS_UNKNOWN: ReadonlySet<string> = new Set(['part'])
 /** Number of returned pieces by line. */
 export function returnedPieces({ refunds }: Purchase): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  for (const { itemLineId, quantity } of refunds.filter(isEffective).flatMap(({ lines }) => lines ?? []))
-    counts.set(itemLineId, quantity + (counts.get(itemLineId) ?? 0))
+  for (const { itemLineId, quantity, part = quantity } of refunds
+    .filter(isEffective)
+    .flatMap(({ lines }) => lines ?? []))
+    counts.set(itemLineId, part + (counts.get(itemLineId) ?? 0))
   return counts
 }
 
+type PurchaseLine = Purchase['items'][number]
+
+/** Pieces of a line that did not come back, with its sale or later. */
+export function leftOfLine(line: PurchaseLine, gone: ReadonlyMap<string, number>): number {
+  return piecesLeft(line.quantity - (line.cameBack ?? 0), gone.get(line.itemLineId) ?? 0)
+}
+
+/** What was paid for pieces of a line of which `left` did not come back yet, cents. */
+function paidFor({ paid, quantity, cameBack = 0 }: PurchaseLine, left: number, count: number): number {
+  return paidForPieces(centsOf(paid), quantity - cameBack, quantity - cameBack - left, count)
+}
+
 /** What did not come back yet, with what was paid for it. */
-export function piecesLeft(purchase: Purchase) {
+export function goodsLeft(purchase: Purchase) {
   const gone = returnedPieces(purchase)
-  return purchase.items.flatMap(({ itemLineId, name, price, quantity, paid }) => {
-    const before = gone.get(itemLineId) ?? 0
-    const left = quantity - before
-    if (price < 0 || left === 0) return []
-    const paidCent = paidForPieces(centsOf(paid), quantity, before, left)
-    return [{ name, quantity: left, paid: paidCent / 100, before, of: quantity }]
+  return purchase.items.flatMap((line) => {
+    const left = leftOfLine(line, gone)
+    if (line.price < 0 || left === 0) return []
+    const { name, quantity: of } = line
+    return [{ name, quantity: left, paid: paidFor(line, left, left) / 100, before: of - left, of }]
   })
 }
 
 interface ChosenLine {
-  readonly line: Purchase['items'][number]
+  readonly line: PurchaseLine
   readonly quantity: number
   /** Pieces of the line that did not come back before. */
   readonly left: number
@@ -41,7 +54,7 @@ interface ChosenLine {
 function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
   const gone = returnedPieces(purchase)
   const ids = new Set(at.query.getAll('line'))
-  const leftOf = (line: Purchase['items'][number]) => line.quantity - (gone.get(line.itemLineId) ?? 0)
+  const leftOf = (line: PurchaseLine) => leftOfLine(line, gone)
   const wantedOf = (lineId: string, left: number) => {
     const wanted = Number(at.query.get(`quantity-${lineId}`) ?? left)
     return Number.isInteger(wanted) && wanted > 0 ? Math.min(wanted, left) : left
@@ -54,8 +67,7 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
     const quantity = follows
       ? Math.min(left, wantedOf(goods.itemLineId, leftOf(goods)))
       : wantedOf(line.itemLineId, left)
-    const before = line.quantity - left
-    return [{ line, quantity, left, paidCent: paidForPieces(centsOf(line.paid), line.quantity, before, quantity) }]
+    return [{ line, quantity, left, paidCent: paidFor(line, left, quantity) }]
   })
 }
 
@@ -70,7 +82,7 @@ export function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purch
   const t = at.texts.purchases
   const lines = chosenLines(at, purchase)
   const shown = isWhole
-    ? piecesLeft(purchase)
+    ? goodsLeft(purchase)
     : lines.map(({ line: { name, quantity: of }, quantity, left, paidCent }) => ({
         name,
         quantity,
@@ -78,17 +90,13 @@ export function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purch
         before: of - left,
         of,
       }))
+  const { till } = purchase.receipt
+  const goodsCent = shown.reduce((sum, { paid }) => sum + centsOf(paid), 0)
   const leftCent = centsOf(purchase.total - purchase.refunded)
-  const cent = isWhole
-    ? leftCent
-    : Math.min(
-        leftCent,
-        lines.reduce((sum, { paidCent }) => sum + paidCent, 0),
-      )
-  const amount = cent / 100
+  // A till's sale that took goods back has a smaller total than its goods.
+  const amount = (till ? goodsCent : isWhole ? leftCent : Math.min(leftCent, goodsCent)) / 100
   const purchaseId = purchase.transactionId
   const named = lines.map(({ line: { itemLineId }, quantity }) => `${itemLineId}:${quantity}`).join(' ')
-  const { till } = purchase.receipt
   const words = backOf(at, purchase)
   const about = { purchaseId, ...(till && { storeId: purchase.storeId }), ...(!isWhole && { lines: named }) }
   return (

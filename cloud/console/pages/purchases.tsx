@@ -14,7 +14,7 @@ import { Notice } from '../components/notice.tsx'
 import { FRAME_FIELDS, NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
-import { backOf, Confirmation, piecesLeft, returnedPieces } from './purchase-return.tsx'
+import { backOf, Confirmation, goodsLeft, leftOfLine, returnedPieces } from './purchase-return.tsx'
 import { filtersOf } from './purchase-search.ts'
 import { tagOf } from './tags.tsx'
 
@@ -274,7 +274,7 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   const isPaid = REFUNDABLE.has(purchase.status)
   const { till } = purchase.receipt
   const gives = backOf(at, purchase)
-  const isLeft = till ? piecesLeft(purchase).length > 0 : purchase.refunded < purchase.total
+  const isLeft = till ? goodsLeft(purchase).length > 0 : purchase.refunded < purchase.total
   const mayRefund = isPaid && isLeft && !isVoided(purchase)
   return (
     <Card title={t.purchase(purchase.transactionId.slice(-6))} aside={<Badge>{stateOf(at, purchase)}</Badge>}>
@@ -290,8 +290,8 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
           <legend>{mayRefund ? t.choose : t.lines}</legend>
           <div class="choices">
             {purchase.items.map((line) => {
-              const count = gone.get(line.itemLineId) ?? 0
-              const left = line.quantity - count
+              const left = leftOfLine(line, gone)
+              const count = line.quantity - left
               return (
                 <>
                   <label class="choice">

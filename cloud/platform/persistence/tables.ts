@@ -806,6 +806,7 @@ export interface Purchase {
 export interface PurchaseLine {
   barcode: string | null;
   brand: string | null;
+  came_back: number;
   category: string | null;
   deposit_of: string | null;
   ean: string | null;
@@ -1142,6 +1143,7 @@ export interface TillSale {
   content: string | null;
   due_ms: number | null;
   purchase_id: string | null;
+  resold: string | null;
   result: string | null;
   sale_id: string;
   sale_key: string;

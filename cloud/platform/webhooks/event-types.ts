@@ -164,7 +164,7 @@ const RETAIL_EVENTS: readonly EventType[] = [
       amountCent: Count,
       currency: z.string().length(3),
       lines: z
-        .array(z.strictObject({ itemLineId: EventId, quantity: Count }))
+        .array(z.strictObject({ itemLineId: EventId, quantity: Count, part: z.number().optional() }))
         .max(1_000)
         .optional(),
     }),

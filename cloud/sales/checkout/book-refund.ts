@@ -1,6 +1,6 @@
 import {
   countRefund,
-  taxesOf,
+  taxesOfSold,
   unitsOf,
   type CountedRefund,
   shareRefund,
@@ -13,6 +13,8 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import {
   paidByLine,
   amountsOfPieces,
+  piecesLeft,
+  soldPieces,
   piecesOf,
   sumPieces,
   type Pieces,
@@ -121,7 +123,7 @@ async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'r
   const refunds = await refundsOf(db, purchase.purchase_id)
   const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
   const left = sharesLeft(
-    taxesOf(lines),
+    taxesOfSold(lines),
     before.flatMap((counted) => counted.shares),
   )
   const gone = sumPieces(before.flatMap((counted) => counted.pieces))
@@ -131,7 +133,13 @@ async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'r
   // The reports subtract the purchase once, even if several refunds repay the rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
   const back = sumPieces(pieces)
-  return { shares, units: unitsOf(lines, (line) => back.get(line.line_id)?.quantity ?? 0), pieces, isWhole }
+  const unitsBack = (line: Row<'purchase_line'>) => {
+    const sold = soldPieces(line)
+    const left = piecesLeft(sold, gone.get(line.line_id)?.quantity)
+    // Weighed goods count when their last part comes back.
+    return Math.ceil(left) - Math.ceil(piecesLeft(left, back.get(line.line_id)?.quantity))
+  }
+  return { shares, units: unitsOf(lines, unitsBack), pieces, isWhole }
 }
 
 /**
@@ -146,8 +154,12 @@ function restOf(
   const underWay = sumPieces(
     refunds.filter((row) => row.kind === 'part' && row.counted === null && countsAgainstTotal(row)).flatMap(piecesOf),
   )
-  return lines.flatMap(({ line_id: itemLineId, quantity }) => {
-    const left = quantity - (gone.get(itemLineId)?.quantity ?? 0) - (underWay.get(itemLineId)?.quantity ?? 0)
+  return lines.flatMap((line) => {
+    const { line_id: itemLineId } = line
+    const left = piecesLeft(
+      piecesLeft(soldPieces(line), gone.get(itemLineId)?.quantity),
+      underWay.get(itemLineId)?.quantity,
+    )
     return left > 0 ? [{ itemLineId, quantity: left, unitNos: [] }] : []
   })
 }

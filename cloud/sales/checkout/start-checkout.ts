@@ -184,5 +184,6 @@ function lineRow(
     expiry: line.unit.expiry ?? null,
     serial: line.unit.serial ?? null,
     till_line: null,
+    came_back: 0,
   }
 }

@@ -17,7 +17,7 @@ import { makeRoom } from './make-room.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { ITEM_UNKNOWN, itemsWith, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { rightsOfPurchase, type UnitRight } from '../../protection/rights/rights.ts'
-import { isCoupon, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
+import { isCoupon, piecesLeft, soldPieces, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 
 /** Pieces of a line in a request for a refund. */
@@ -66,10 +66,14 @@ export async function choosePieces(
     if (isCoupon(line)) continue
     chosen.set(line.line_id, piecesOfLine(line, gone.get(line.line_id), known, wish, `lines[${i}].`))
   }
-  if (chosen.size === 0) throw invalid('lines', 'names only coupons: name the goods that were returned')
+  if (chosen.size === 0)
+    throw invalid(
+      'lines',
+      'names only coupons, or goods that came back with the sale: name the goods that were returned',
+    )
   for (const deposit of lines.filter(({ deposit_of: goods }) => goods !== null)) {
     const goods = chosen.get(deposit.deposit_of ?? '')
-    const left = deposit.quantity - (gone.get(deposit.line_id)?.quantity ?? 0)
+    const left = piecesLeft(soldPieces(deposit), gone.get(deposit.line_id)?.quantity)
     if (!goods || left === 0 || chosen.has(deposit.line_id)) continue
     const quantity = Math.min(goods.quantity, left)
     chosen.set(deposit.line_id, { itemLineId: deposit.line_id, quantity, unitNos: [] })
@@ -84,19 +88,19 @@ function piecesOfLine(
   wish: WantedPieces,
   path: string,
 ): Pieces {
-  const left = line.quantity - (gone?.quantity ?? 0)
+  const left = piecesLeft(soldPieces(line), gone?.quantity)
   const free = known.units.filter((unit) => unit.line_id === line.line_id && !gone?.unitNos.includes(unit.unit_no))
   const named = namedUnits(line, free, known, wish, path)
   const count = wish.quantity ?? (named.length > 0 ? named.length : left)
   if (count < named.length) throw invalid(`${path}quantity`, 'is less than the number of tags', 'too_many_items')
-  if (left === 0 || count > left)
+  if (left === 0 || piecesLeft(left, count) < 0)
     throw precondition(
       'already_refunded',
       left === 0 ? 'one of these lines was already refunded' : `only ${left} of "${line.name}" are left to refund`,
       { allowedNext: [] },
     )
   const others = free.filter((unit) => !named.includes(unit)).sort((a, b) => rankOf(a, known) - rankOf(b, known))
-  const chosen = others.slice(0, count - named.length)
+  const chosen = others.slice(0, Math.ceil(count) - named.length)
   if (chosen.length < others.length && chosen.some((unit) => rankOf(unit, known) === TAG_IS_ON))
     throw invalid(
       path.slice(0, -1),

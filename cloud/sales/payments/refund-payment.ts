@@ -9,6 +9,8 @@ import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.
 import {
   isCoupon,
   paidByLine,
+  piecesLeft,
+  soldPieces,
   amountsOfPieces,
   piecesOf,
   toReturnedLines,
@@ -76,7 +78,7 @@ export async function returnItems(
 async function areAllBack({ db }: Call, { purchase_id: purchaseId }: Row<'purchase'>): Promise<boolean> {
   const gone = returnedPieces(await refundsOf(db, purchaseId))
   const lines = await readLines(db, purchaseId)
-  return lines.every((line) => isCoupon(line) || (gone.get(line.line_id)?.quantity ?? 0) >= line.quantity)
+  return lines.every((line) => isCoupon(line) || piecesLeft(soldPieces(line), gone.get(line.line_id)?.quantity) <= 0)
 }
 
 const LINES_LIMIT = 500

@@ -55,7 +55,7 @@ export async function applyTill(
     if (evidence.kind === 'sale')
       await recordSale(call, store, evidence.sale, {
         storedMs,
-        agent: { agentId, items: evidence.items },
+        agent: { agentId, items: evidence.items, resold: evidence.resold },
         withoutReturns: evidence.withoutReturns,
       })
     else if (evidence.kind === 'sale_void')

@@ -22,6 +22,7 @@ const upsert = preparedInsert((db, rows: readonly Row<'till_sale'>[]) =>
         agent_id: eb.ref('excluded.agent_id'),
         stored_ms: eb.ref('excluded.stored_ms'),
         due_ms: eb.ref('excluded.due_ms'),
+        resold: eb.ref('excluded.resold'),
       })),
     ),
 )
@@ -36,14 +37,28 @@ const salesOf = preparedForMany((db, purchaseIds) =>
   db
     .selectFrom('purchase as p')
     .leftJoin('till_sale as s', 's.purchase_id', 'p.purchase_id')
-    .select(['p.purchase_id', 'p.completed_ms', 's.stored_ms'])
+    .select(['p.purchase_id', 'p.completed_ms', 's.stored_ms', 's.resold'])
     .where('p.purchase_id', 'in', purchaseIds),
 )
 
+/** When goods were sold, ms since 1970, and the former purchases of those that had come back just before, by item. */
+export interface SoldAt {
+  readonly atMs: number
+  readonly resold: Readonly<Record<string, string | null>>
+}
+
 /** When a till's sale was stored, or another purchase paid, by purchase. */
-export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise<ReadonlyMap<string, SoldAt>> {
   const rows = await salesOf(db, purchaseIds)
-  return new Map(rows.map((row) => [row.purchase_id, row.stored_ms ?? row.completed_ms ?? 0]))
+  return new Map(
+    rows.map((row) => [
+      row.purchase_id,
+      {
+        atMs: row.stored_ms ?? row.completed_ms ?? 0,
+        resold: row.resold === null ? {} : (JSON.parse(row.resold) as SoldAt['resold']),
+      },
+    ]),
+  )
 }
 
 /** Writes a sale. Its identity and names stay. What was open counts from the time at which it was paid. */

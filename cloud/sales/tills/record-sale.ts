@@ -23,7 +23,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { storeGone, type UnitKey } from '../../protection/rights/rights.ts'
-import { readItems } from '../../protection/items/item-queries.ts'
+import { itemsWith, readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
@@ -153,7 +153,35 @@ function saleRow(store: Row<'store'>, sale: KeptSale, { key, content, known, rec
     agent_id: recorded.agent?.agentId ?? null,
     stored_ms: recorded.storedMs,
     due_ms: null,
+    resold: null,
   }
+}
+
+/**
+ * Takes goods back of which the agent knew that they had come back at another agent. That return is on its way, and is
+ * about their former sale (`resold`).
+ */
+async function comeBackBefore(
+  call: Call,
+  store: Row<'store'>,
+  sale: KeptSale,
+  { agent, storedMs }: Recorded,
+  about: string,
+): Promise<string | null> {
+  const keys = new Set(agent?.resold)
+  if (keys.size === 0) return null
+  const itemOf = await itemsWith(call.db, store.tenant, sale.lines)
+  const named = sale.lines.flatMap(tagsOf).filter((tag) => tag.isValid && keys.has(saleTagKey(tag)))
+  const items = named.flatMap(({ kind, id }) => itemOf({ [kind]: id }) ?? [])
+  const sold = [...new Map(items.map((item) => [item.item_id, item])).values()].filter(
+    (item) => item.store_id === store.store_id && isSold(item.item_status),
+  )
+  if (sold.length === 0) return null
+  await paidAtUntag(call, store, sold, about)
+  const by = { reason: `returned before ${about}`, reportedMs: storedMs }
+  const back = await moveBack(call, sold, 'returned', by)
+  await moveBack(call, [...back.values()], 'sellable', by)
+  return JSON.stringify(Object.fromEntries(sold.map((item) => [item.item_id, item.purchase_id])))
 }
 
 /** Notes an open sale: it releases nothing, and ends after 30 minutes. */
@@ -188,6 +216,7 @@ async function bookSale(
   if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
     doubts.push({ code: 'sale_total_differs', subject: about })
   if (incoming.known?.state === 'void') doubts.push({ code: 'sale_is_void', subject: about })
+  const resold = await comeBackBefore(call, store, sale, incoming.recorded, about)
   const rows = await rowsOfSale(call, store, sale, purchaseId, incoming.recorded)
   const stop = await whyHeld(call, store, sale, storedMs, rows)
   if (stop) {
@@ -241,10 +270,9 @@ async function bookSale(
     items: await itemsOf(call, store, sale, rows),
     warnings: doubts.map(warningOf),
   }
-  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
-  const isVoid = incoming.known?.state === 'void'
+  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result), resold }
   await saveSale(db, row)
-  if (isVoid) await voidRecorded(call, store, row, undefined)
+  if (incoming.known?.state === 'void') await voidRecorded(call, store, row, undefined)
   await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
   const soldIds = rows.units.flatMap(({ item_id: itemId }) => itemId ?? [])
   await applyReturnsOfItems(call, store, purchaseId, soldIds, storedMs)

@@ -20,8 +20,7 @@ import { amountsOfPieces, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
 import { findPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
-import { refundsOf } from '../../shop/purchases/refund-queries.ts'
-import { assertFewRefunds, insertRefund, refundableCent, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { assertFewRefunds, insertRefund, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
@@ -238,9 +237,14 @@ async function returnTags(
   const isOneSale = purchaseId !== undefined && items.every((item) => item.purchase_id === purchaseId)
   const purchase = isOneSale ? await findPurchase(call.db, store.tenant, purchaseId) : undefined
   if (purchase) {
-    if ((await purchasesSince(call.db, items, recorded)).size > 0)
+    const since = await soldSince(call.db, items, recorded)
+    const formerId = items.every((item) => since.get(item.item_id) === since.get(first?.item_id ?? ''))
+      ? since.get(first?.item_id ?? '')
+      : undefined
+    const former = formerId ? await findPurchase(call.db, store.tenant, formerId) : undefined
+    if (since.size > 0 && !former)
       throw precondition('sold_since', 'the goods were sold again after this return: return their last sale')
-    return returnPieces(call, store, purchase, request, recorded.storedMs)
+    return returnPieces(call, store, former ?? purchase, request, recorded.storedMs)
   }
   const purchases = new Set(items.flatMap((item) => item.purchase_id ?? []))
   if (purchaseId !== undefined || purchases.size > PURCHASES_LIMIT)
@@ -395,8 +399,8 @@ export async function keepReturned(
   const itemOf = await itemsWith(call.db, store.tenant, lists)
   const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
   const sold = eachOnce(named).filter((item) => item.store_id === store.store_id && isSold(item.item_status))
-  const since = await purchasesSince(call.db, sold, recorded)
-  const back = sold.filter((item) => !since.has(item.purchase_id ?? ''))
+  const since = await soldSince(call.db, sold, recorded)
+  const back = sold.filter((item) => !since.has(item.item_id))
   // The agent has told the till so, and may have sold the goods again.
   await comeBack(call, back, request, recorded.storedMs, `return ${request.returnId}, which is not booked`)
   notifyGates(call, store.store_id)
@@ -405,16 +409,28 @@ export async function keepReturned(
 /** Maximum difference of the clocks in a store, ms (ADR trusted-time). */
 const CLOCKS_DIFFER_MS = 60_000
 
-/** The purchases of these items that an agent or till sold after the return was stored, so it is about an earlier sale. */
-async function purchasesSince(
+/**
+ * The items that an agent or till sold after the return was stored, so it is about an earlier sale, with the purchase of
+ * that sale if it is known. An agent that sold goods of which it knew the return (`resold`) needs no margin.
+ */
+async function soldSince(
   db: Db,
   items: readonly Row<'protected_item'>[],
   { storedMs, agentId }: ReturnRecorded,
-): Promise<ReadonlySet<string>> {
-  if (agentId === undefined) return new Set()
-  const ids = items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? [])
-  const soldMs = await soldTimes(db, ids)
-  return new Set([...soldMs].filter(([, ms]) => ms > storedMs + CLOCKS_DIFFER_MS).map(([purchaseId]) => purchaseId))
+): Promise<ReadonlyMap<string, string | null>> {
+  if (agentId === undefined) return new Map()
+  const sales = await soldTimes(
+    db,
+    items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? []),
+  )
+  return new Map(
+    items.flatMap(({ item_id: itemId, purchase_id: purchaseId }) => {
+      const sale = sales.get(purchaseId ?? '')
+      const former = sale?.resold[itemId]
+      const marginMs = former === undefined ? CLOCKS_DIFFER_MS : 0
+      return sale && sale.atMs > storedMs + marginMs ? [[itemId, former ?? null] as const] : []
+    }),
+  )
 }
 
 const tagOf = ({ epc, tag_uid, tag_id }: Row<'protected_item'>) => epc ?? tag_uid ?? tag_id ?? ''
@@ -438,11 +454,7 @@ async function returnPieces(
   const pieces = await choosePieces(call, whole, gone, await wantedOf(call, whole, gone, request))
   const paid = amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone)
   assertFewRefunds(whole.refunds)
-  const left = Math.max(0, refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id)))
-  const amountCent = Math.min(
-    left,
-    paid.reduce((sum, { cent }) => sum + cent, 0),
-  )
+  const amountCent = paid.reduce((sum, { cent }) => sum + cent, 0)
   const reason = request.reason ?? `return ${request.returnId}`
   const refund = await insertRefund(call, {
     purchase,

@@ -1,6 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { UNITS_LIMIT } from '../../../policy/journal.ts'
 import {
+  cameBackAtOnce,
   cancelledTags,
   lineCentOf,
   lineIdOf,
@@ -14,6 +15,7 @@ import {
   type KeptSale,
 } from '../../../policy/till-sale.ts'
 import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
+import { soldPieces } from '../../shop/purchases/line-value.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
 import { unitDataOf } from '../../shop/catalogue/render.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
@@ -57,7 +59,12 @@ export interface Recorded {
   /** When an agent or the cloud stored it, ms since 1970. */
   readonly storedMs: number
   /** The agent, and the position of the items that it knew (`Replica.position`). Undefined: the cloud. */
-  readonly agent?: { readonly agentId: string; readonly items: readonly [epoch: number, seq: number] }
+  readonly agent?: {
+    readonly agentId: string
+    readonly items: readonly [epoch: number, seq: number]
+    /** Tags (`saleTagKey`) of goods that came back at an agent whose report may not be here yet. */
+    readonly resold?: readonly string[] | undefined
+  }
   /** True for a program without the right `returns`: it takes no tags back, and voids only open sales. */
   readonly withoutReturns?: true | undefined
 }
@@ -89,6 +96,7 @@ export async function rowsOfSale(
     sale,
     (tag) => (tag.isValid && itemOf({ [tag.kind]: tag.id })?.item_id) || saleTagKey(tag),
   )
+  const back = cameBackAtOnce(sale, isCancelled)
   const tagged: { line: Row<'purchase_line'>; count: number; items: Row<'protected_item'>[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)
@@ -107,14 +115,13 @@ export async function rowsOfSale(
       lineId: newId('lin', services.platform),
       lineNo: i,
       tillLine: lineId,
+      cameBack: back[i] ?? 0,
       nowMs: call.nowMs,
     })
     rows.lines.push(row)
+    const left = tags.filter(({ tag }) => !isCancelled(i, tag))
     if (takesBack(line)) {
-      takeBack(
-        rows,
-        tags.filter(({ tag }) => !isCancelled(i, tag)),
-      )
+      takeBack(rows, left)
       continue
     }
     rows.tags.push(...tags)
@@ -123,9 +130,8 @@ export async function rowsOfSale(
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
     const items: Row<'protected_item'>[] = []
     let stay = 0
-    for (const each of tags) {
+    for (const each of left) {
       const { item } = each
-      if (isCancelled(i, each.tag)) continue
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
       const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
       const isMore = items.length >= Math.ceil(line.quantity)
@@ -138,7 +144,7 @@ export async function rowsOfSale(
         items.push(item)
       } else if (item) stay++
     }
-    const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? line.quantity : 0
+    const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? soldPieces(row) : 0
     // A piece that stays gives no right to another one of its line.
     tagged.push({ line: row, count: Math.max(pieces - stay, items.length), items })
   }
@@ -286,7 +292,15 @@ const NAME = 'Artikel'
 function lineRow(
   line: SaleLine,
   product: PricedProduct | undefined,
-  made: { tenant: string; purchaseId: string; lineId: string; lineNo: number; tillLine: string; nowMs: number },
+  made: {
+    tenant: string
+    purchaseId: string
+    lineId: string
+    lineNo: number
+    tillLine: string
+    cameBack: number
+    nowMs: number
+  },
 ): Row<'purchase_line'> {
   const { quantity, priceUnit, vat, ean, name } = line
   const isWhole = Number.isInteger(quantity)
@@ -319,5 +333,6 @@ function lineRow(
     serial: null,
     ...unitDataOf({ ean }, made.nowMs),
     till_line: made.tillLine,
+    came_back: isWhole ? made.cameBack : Math.sign(made.cameBack),
   }
 }

@@ -2,6 +2,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
+import { soldPieces } from '../../shop/purchases/line-value.ts'
 import { removeUnreserved, stockedProducts } from '../../shop/stock/queries.ts'
 
 const stockSources = prepared((db, p: { storeId: string }) =>
@@ -25,9 +26,9 @@ export async function takeStock(
 ): Promise<void> {
   const { db, nowMs, services } = call
   const sold = new Map<string, number>()
-  for (const { product_id: productId, quantity, price_cent, weight_grams } of lines)
-    if (productId !== null && price_cent >= 0 && weight_grams === null)
-      sold.set(productId, (sold.get(productId) ?? 0) + quantity)
+  for (const line of lines)
+    if (line.product_id !== null && line.price_cent >= 0 && line.weight_grams === null)
+      sold.set(line.product_id, (sold.get(line.product_id) ?? 0) + soldPieces(line))
   const stocked = await stockedProducts(db, store.store_id, [...sold.keys()])
   if (stocked.size === 0 || (await stockSources(db, { storeId: store.store_id })).length > 0) return
   const short: string[] = []

@@ -49,6 +49,7 @@ export async function voidSaleOf(
     stored_ms: storedMs,
     // A void of an open sale needs no sale any more.
     due_ms: known ? null : call.nowMs + WAIT_FOR_SALE_MS,
+    resold: null,
   })
   return { ...(!known && { waiting: true as const }), released: [] }
 }

@@ -139,7 +139,7 @@ function Line({ item, returned, note, formats: { money, weight } }: LineView) {
           <span class="soft"> {weight(weightGrams, pricePerKgCent)}</span>
         )}
         {returned > 0 && note !== undefined ? (
-          <span class="soft"> {isReturned ? note : `${returned} ${note}`}</span>
+          <span class="soft"> {isReturned ? note : `${Math.round(returned * 1_000) / 1_000} ${note}`}</span>
         ) : null}
       </td>
       <td class="n">{struck(item.quantity)}</td>

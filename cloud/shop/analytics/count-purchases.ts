@@ -2,7 +2,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { isCoupon, prorate, vatBreakdown, type GrossAmount, type Pieces } from '../purchases/line-value.ts'
+import { isCoupon, prorate, soldPieces, vatBreakdown, type GrossAmount, type Pieces } from '../purchases/line-value.ts'
 import { dayOf, addToDay, addToVat } from './store-days.ts'
 
 /** Gross amount of one VAT rate and the tax in it, cents. */
@@ -136,9 +136,14 @@ export async function countRefund(
 /** Number of pieces of goods, without deposits and coupons. */
 export function unitsOf(
   lines: readonly Row<'purchase_line'>[],
-  quantityOf: (line: Row<'purchase_line'>) => number = (line) => line.quantity,
+  quantityOf: (line: Row<'purchase_line'>) => number = soldPieces,
 ): number {
   return lines.reduce((sum, line) => sum + (line.deposit_of === null && !isCoupon(line) ? quantityOf(line) : 0), 0)
+}
+
+/** Gross amount and tax by VAT rate of the goods that a purchase sold: what may come back. */
+export function taxesOfSold(lines: readonly Row<'purchase_line'>[]): TaxShare[] {
+  return sharesOf(lines.map((line) => ({ cent: line.price_cent * soldPieces(line), rate: line.vat })))
 }
 
 /** Gross amount and tax by VAT rate, as on the receipt. */

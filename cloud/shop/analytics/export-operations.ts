@@ -24,7 +24,7 @@ import {
 } from '../purchases/line-value.ts'
 import { type CountedRefund, sharesOf, shareRefund } from './count-purchases.ts'
 
-type Line = Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
+type Line = Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'came_back' | 'vat'>
 
 /**
  * Distributes refunds over lines, cents. Each refund is split by VAT rate, in the same way as in the closings. Each

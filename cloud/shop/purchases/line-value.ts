@@ -29,8 +29,24 @@ export function sumPieces(pieces: readonly Pieces[]): Map<string, Pieces> {
 }
 
 /** The form of the API: without the numbers of tagged pieces. */
-export function toReturnedLines(refund: Pick<Row<'refund'>, 'lines'>): { itemLineId: string; quantity: number }[] {
-  return piecesOf(refund).map(({ itemLineId, quantity }) => ({ itemLineId, quantity }))
+export function toReturnedLines(
+  refund: Pick<Row<'refund'>, 'lines'>,
+): { itemLineId: string; quantity: number; part?: number }[] {
+  return piecesOf(refund).map(({ itemLineId, quantity }) => ({
+    itemLineId,
+    quantity: Math.ceil(quantity),
+    ...(!Number.isInteger(quantity) && { part: Math.round(quantity * 1_000_000) / 1_000_000 }),
+  }))
+}
+
+/** Pieces of a line that the sale itself did not take back. A part of weighed goods is a part of their one piece. */
+export function soldPieces({ quantity, came_back }: Pick<Row<'purchase_line'>, 'quantity' | 'came_back'>): number {
+  return quantity - came_back
+}
+
+/** Pieces that are left of `sold` after `gone` came back. Parts of weighed goods are rounded. */
+export function piecesLeft(sold: number, gone: number | undefined): number {
+  return Math.round((sold - (gone ?? 0)) * 10_000) / 10_000
 }
 
 /**
@@ -40,7 +56,7 @@ export function toReturnedLines(refund: Pick<Row<'refund'>, 'lines'>): { itemLin
 export function paidForPieces(paidCent: number, quantity: number, before: number, count: number): number {
   const low = Math.floor(paidCent / quantity)
   const dearer = paidCent - low * quantity
-  const upTo = (pieces: number) => pieces * low + Math.min(pieces, dearer)
+  const upTo = (pieces: number) => Math.round(pieces * low + Math.min(pieces, dearer))
   return upTo(before + count) - upTo(before)
 }
 
@@ -49,14 +65,14 @@ export function paidForPieces(paidCent: number, quantity: number, before: number
  */
 export function amountsOfPieces(
   pieces: readonly Pieces[],
-  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'quantity' | 'vat'>[],
+  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'quantity' | 'came_back' | 'vat'>[],
   paid: ReadonlyMap<string, number>,
   gone: ReadonlyMap<string, Pieces>,
 ): { lineId: string; rate: number; cent: number }[] {
   return pieces.flatMap(({ itemLineId: lineId, quantity }) => {
     const line = lines.find((each) => each.line_id === lineId)
-    if (!line) return []
-    const cent = paidForPieces(paid.get(lineId) ?? 0, line.quantity, gone.get(lineId)?.quantity ?? 0, quantity)
+    if (!line || soldPieces(line) === 0) return []
+    const cent = paidForPieces(paid.get(lineId) ?? 0, soldPieces(line), gone.get(lineId)?.quantity ?? 0, quantity)
     return [{ lineId, rate: line.vat, cent }]
   })
 }
@@ -107,6 +123,7 @@ export function depositLine(
     expiry: null,
     serial: null,
     till_line: null,
+    came_back: 0,
   }
 }
 
@@ -166,11 +183,14 @@ export function afterCoupons(amounts: readonly GrossAmount[]): number[] {
   return paid
 }
 
-/** Amount paid for each line of a purchase after coupons, cents. */
+/**
+ * Amount paid for each line of a purchase after coupons, cents. Goods that a till's sale took back are no coupon: their
+ * value was paid, too.
+ */
 export function paidByLine(
-  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'vat'>[],
+  lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'came_back' | 'vat'>[],
 ): Map<string, number> {
-  const paid = afterCoupons(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
+  const paid = afterCoupons(lines.map((line) => ({ cent: line.price_cent * soldPieces(line), rate: line.vat })))
   return new Map(lines.map((line, i) => [line.line_id, paid[i] ?? 0]))
 }
 

@@ -99,6 +99,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       vat: line.vat as 0 | 7 | 19,
       totalCent: line.price_cent * line.quantity,
       ...definedFields({
+        cameBack: line.came_back || null,
         depositOf: line.deposit_of,
         barcode: line.barcode,
         weightGrams: line.weight_grams,
@@ -146,7 +147,11 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
       paid: eurosOf(paid.get(line.line_id) ?? 0),
       ...(line.list_price_cent !== null && { listPrice: eurosOf(line.list_price_cent) }),
       quantity: line.quantity,
-      ...definedFields({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
+      ...definedFields({
+        cameBack: line.came_back || null,
+        depositOf: line.deposit_of,
+        weightGrams: line.weight_grams,
+      }),
       ...(audience !== 'public' && originOfPrice(line)),
     })),
     total: eurosOf(purchase.total_cent),

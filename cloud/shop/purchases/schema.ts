@@ -67,7 +67,16 @@ const TagFields = {
 }
 
 /** Pieces of a line that came back with a refund. */
-export const ReturnedLine = z.strictObject({ itemLineId: z.string(), quantity: z.int() })
+export const ReturnedLine = z.strictObject({
+  itemLineId: z.string(),
+  quantity: z.int(),
+  part: z.number().optional().describe('Part of the one piece of weighed goods, if not all of it came back: 0.4.'),
+})
+
+const CameBack = z
+  .int()
+  .optional()
+  .describe('Pieces that the same sale of a till took back. They cannot come back again.')
 
 /** Fields that all forms of a refund share. */
 export const RefundFields = {
@@ -133,6 +142,7 @@ export const TransactionData = z.strictObject({
       quantity: z.int(),
       vat: z.literal([0, 7, 19]).describe('Percent; 0 only from tills.'),
       totalCent: z.int(),
+      cameBack: CameBack,
       depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
       barcode: z.string().optional().describe('The scanned label, if a scale printed it.'),
       weightGrams: z.int().optional(),
@@ -191,6 +201,7 @@ export const Purchase = z.strictObject({
       paid: z.number().describe('EUR: paid for the whole line, less its part of the coupons of its VAT rate.'),
       listPrice: z.number().optional().describe('EUR: price of the store, if the client set another price.'),
       quantity: z.int(),
+      cameBack: CameBack,
       depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
       weightGrams: z.int().optional(),
       priceOrigin: PriceOrigin,

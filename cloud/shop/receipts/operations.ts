@@ -14,6 +14,7 @@ import { operationAlias, operation, type Call } from '../../platform/operations/
 import { purchaseOfCaller, purchaseIdOf, wholePurchase, findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { TransactionData } from '../purchases/schema.ts'
+import { piecesLeft } from '../purchases/line-value.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import { openAgentReceipt } from './agent-receipts.ts'
 
@@ -46,8 +47,8 @@ export function refundSummaryOf({
   const own = refunds.filter((refund) => refund.kind !== 'late')
   const effective = own.filter((refund) => refund.status !== 'failed')
   const returned = new Map<string, number>()
-  for (const { itemLineId, quantity } of effective.flatMap((refund) => refund.lines ?? []))
-    returned.set(itemLineId, quantity + (returned.get(itemLineId) ?? 0))
+  for (const { itemLineId, quantity, part = quantity } of effective.flatMap((refund) => refund.lines ?? []))
+    returned.set(itemLineId, part + (returned.get(itemLineId) ?? 0))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
   // A retried refund is counted once, by its last result.
@@ -59,8 +60,13 @@ export function refundSummaryOf({
   return {
     isCancelled,
     hasGoods:
-      !isCancelled && items.some((item) => item.priceUnit >= 0 && (returned.get(item.itemLineId) ?? 0) < item.quantity),
-    returnedOf: ({ itemLineId, quantity }) => (isCancelled ? quantity : (returned.get(itemLineId) ?? 0)),
+      !isCancelled &&
+      items.some(
+        ({ itemLineId, priceUnit, quantity, cameBack = 0 }) =>
+          priceUnit >= 0 && piecesLeft(quantity - cameBack, returned.get(itemLineId)) > 0,
+      ),
+    returnedOf: ({ itemLineId, quantity, cameBack = 0 }) =>
+      isCancelled ? quantity : cameBack + (returned.get(itemLineId) ?? 0),
     refundedCent,
     remainingCent: totalCent - refundedCent,
     pendingCent: pendingCent === 0 && isCancelled && refundStatus === 'pending' ? null : pendingCent,

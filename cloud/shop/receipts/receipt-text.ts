@@ -18,7 +18,10 @@ export function receiptText(receipt: TransactionData): string {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
     const { weightGrams, pricePerKgCent } = item
     const count = back.isCancelled ? 0 : back.returnedOf(item)
-    const returned = count === 0 ? [] : [count < item.quantity ? `  ${count} zurückgegeben` : '  zurückgegeben']
+    const returned =
+      count === 0
+        ? []
+        : [count < item.quantity ? `  ${Math.round(count * 1_000) / 1_000} zurückgegeben` : '  zurückgegeben']
     return [
       amount,
       ...returned,

@@ -84,6 +84,7 @@ async function fillSome(
       vat: 19,
       price_origin: 'server',
       tagged: 0,
+      came_back: 0,
       tenant: of.tenant,
     }
     for (let no = 0; no < LINES_EACH; no++) {

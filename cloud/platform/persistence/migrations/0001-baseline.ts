@@ -332,11 +332,12 @@ const TILLS: readonly string[] = [
   // `content`: Hash of the content; null for a void that arrived before its sale. `purchase_id`: Null for an open
   // sale, and for a void before its sale. `result`: JSON of the answer, for repetitions; null before payment.
   // `agent_id`: Agent that recorded the sale; null: the cloud. `stored_ms`: When an agent or the cloud stored it.
-  // `due_ms`: End of an open sale; when a void without a sale becomes an exception. Else null.
+  // `due_ms`: End of an open sale; when a void without a sale becomes an exception. Else null. `resold`: JSON of the
+  // items whose return was not here yet when they were sold again, with their former purchases; null: none.
   `CREATE TABLE till_sale (
     sale_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), till_id text,
     series text, sale_id text NOT NULL, state text NOT NULL, version bigint NOT NULL, content text,
-    purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint)`,
+    purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint, resold text)`,
   `CREATE UNIQUE INDEX till_sale_by_purchase ON till_sale (purchase_id)`,
   `CREATE INDEX till_sale_by_number ON till_sale (store_id, sale_id)`,
   `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms)`,

@@ -60,7 +60,13 @@ it('by line: the sums of each rate equal the closings, and no line refunds more 
   })
   fc.assert(
     fc.property(lines, fc.array(refund, { maxLength: 6 }), (bought, refunds) => {
-      const rows = bought.map(({ cent, rate }, i) => ({ line_id: `l${i}`, price_cent: cent, quantity: 1, vat: rate }))
+      const rows = bought.map(({ cent, rate }, i) => ({
+        line_id: `l${i}`,
+        price_cent: cent,
+        quantity: 1,
+        came_back: 0,
+        vat: rate,
+      }))
       const gone: TaxShare[] = []
       const made = refunds.map(({ part, line, isCounted }) => {
         const left = sharesLeft(sharesOf(bought), gone)

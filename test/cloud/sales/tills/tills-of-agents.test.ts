@@ -520,6 +520,34 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect((await exceptions('return_unclear')).some(({ detail }) => /sold again/.test(detail))).toBe(true)
   })
 
+  it('of goods that came back at an agent whose report is late stays, and the return counts for the sale before', async () => {
+    for (const ending of ['return', 'void'] as const) {
+      const epc = await item()
+      const [first, second] = [saleOf(epc), saleOf(epc)]
+      await report(till, sold(first))
+      const atMs = ago(-1_000)
+      const back = { returnId: `z${number}`, epcs: [epc], resellable: true }
+      const again = { ...sold(second), resold: [`epc ${epc}`] } as TillEvidence
+      expect((await till.report([till.row({ evidence: again, atMs: ago(-2_000) })])).body).toMatchObject({
+        accepted: 1,
+      })
+      expect(await statusOf(epc)).toBe('paid')
+      const end: TillEvidence =
+        ending === 'return' ? returned(back) : { kind: 'sale_void', saleId: first.saleId, tillId: 'till-3' }
+      expect((await till.report([till.row({ evidence: end, atMs })])).body).toMatchObject({ accepted: 1 })
+      expect(await statusOf(epc)).toBe('paid')
+      const purchases = async (saleId: string) =>
+        (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId })).purchases[0]
+      expect(await purchases(first.saleId)).toMatchObject({ refunded: 49.9 })
+      expect(await purchases(second.saleId)).toMatchObject({ status: 'SUCCESS', refunded: 0 })
+      // The goods of the second sale come back, too.
+      const last = till.row({ evidence: returned({ ...back, returnId: `w${number}` }), atMs: ago(-3_000) })
+      expect((await till.report([last])).body).toMatchObject({ accepted: 1 })
+      expect(await statusOf(epc)).toBe('sellable')
+      expect(await purchases(second.saleId)).toMatchObject({ refunded: 49.9 })
+    }
+  })
+
   it('makes one purchase, however often it arrives', async () => {
     const sale = saleOf(await item())
     const before = await completed()

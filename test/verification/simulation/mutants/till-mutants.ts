@@ -12,11 +12,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'sale-not-journalled',
     what: 'The agent answers a sale without a row in its journal.',
     changes: [
-      change(
-        SALES,
-        "const seq = journal.append({ atMs: nowMs, evidence: { kind: 'sale', sale, items, ...withoutReturns } });",
-        'const { seq } = journal.head;',
-      ),
+      change(SALES, 'const seq = journal.append({ atMs: nowMs, evidence: row });', 'const { seq } = journal.head;'),
     ],
     faults: ['tills'],
   },

@@ -35,13 +35,14 @@ export const PURCHASES: readonly string[] = [
   // Negative on a coupon line. `list_price_cent`: Price that the store would have charged; null if no till set
   // another price. `deposit_of`: The line that this deposit belongs to. `barcode`: The scanned label of a scale.
   // `expiry`: `YYYY-MM-DD`. `till_line`: Id that the till gave the line of its sale.
+  // `came_back`: Pieces that the till's sale itself took back.
   `CREATE TABLE purchase_line (
     line_id text PRIMARY KEY, purchase_id text NOT NULL REFERENCES purchase (purchase_id), line_no bigint NOT NULL,
     name text NOT NULL, ean text, product_id text, price_cent bigint NOT NULL,
     list_price_cent bigint, price_reason text, quantity bigint NOT NULL, vat bigint NOT NULL,
     category text, brand text, price_origin text NOT NULL, serial_number text, tagged bigint NOT NULL, deposit_of text,
     barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text, till_line text,
-    tenant text NOT NULL)`,
+    came_back bigint NOT NULL, tenant text NOT NULL)`,
   `CREATE INDEX purchase_line_by_purchase ON purchase_line (purchase_id, line_no)`,
   // Finds the purchases of returned goods without a receipt.
   `CREATE INDEX purchase_line_by_ean ON purchase_line (tenant, ean, purchase_id) WHERE ean IS NOT NULL`,

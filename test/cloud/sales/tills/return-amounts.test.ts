@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+
+onEveryDatabase('a return to a till', (kind) => {
+  let shop: Shop
+  let number = 0
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const sell = async (...lines: Json[]) => {
+    const sale = {
+      saleId: `r${++number}`,
+      occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(),
+      lines: lines.map((line) => ({ vat: 19, quantity: 1, ...line })),
+    }
+    const { results, errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    expect(errors).toEqual([])
+    return results[0].purchaseId as string
+  }
+  /** What a return answers: its amount in cents, or its error. */
+  const back = async (purchaseId: string, lines?: Json[], fields: Json = {}) => {
+    const returns = [{ returnId: `b${++number}`, purchaseId, ...(lines && { lines }), ...fields }]
+    const { results, errors } = await shop.ok('recordReturns', { storeId: shop.storeId, returns })
+    return errors[0]?.code ?? results[0].amountCent
+  }
+  const purchase = (purchaseId: string) => shop.ok('fetchPurchase', { purchaseId })
+
+  it('pays what was paid for the goods, although others came back in the same sale', async () => {
+    const { epc } = await shop.newItem(shop.products[0])
+    await sell({ priceUnit: 4_000, name: 'Hemd', epcs: [epc] })
+    const exchange = await sell(
+      { priceUnit: 10_000, name: 'Jacke' },
+      { priceUnit: 4_000, name: 'Hemd', quantity: -1, epcs: [epc] },
+    )
+    expect(await purchase(exchange)).toMatchObject({ total: 60, items: [{ paid: 100 }, { paid: 0, cameBack: 1 }] })
+    expect(await back(exchange, [{ lineId: '2' }])).toBe('invalid')
+    expect(await back(exchange, [{ lineId: '1' }])).toBe(10_000)
+    expect(await back(exchange, [{ lineId: '1' }])).toBe('already_refunded')
+    // The whole is what is left: nothing.
+    const { refunds } = await purchase(exchange)
+    expect(refunds).toMatchObject([{ kind: 'part', amount: 100 }])
+    expect((await shop.ok('voidSale', { storeId: shop.storeId, saleId: `r${2}` })).success).toBe(true)
+  })
+
+  it('shares a discount among the goods, and not with what came back', async () => {
+    const sale = await sell(
+      { priceUnit: 6_000, name: 'Hose' },
+      { priceUnit: 2_000, name: 'Schal' },
+      { priceUnit: -800, name: 'Rabatt' },
+      { priceUnit: 5_000, name: 'Weste', quantity: -1 },
+    )
+    expect(await back(sale, [{ lineId: '1' }])).toBe(5_400)
+    expect(await back(sale)).toBe(1_800)
+  })
+
+  it('counts cancelled pieces of a line as never sold', async () => {
+    const milk = { priceUnit: 100, vat: 7, ean: '4006381333931' }
+    const sale = await sell({ ...milk, quantity: 3 }, { ...milk, ean: '04006381333931', quantity: -2 })
+    expect(await purchase(sale)).toMatchObject({ total: 1, items: [{ paid: 1, cameBack: 2 }, { cameBack: 2 }] })
+    expect(await back(sale, [{ lineId: '1', quantity: 2 }])).toBe('already_refunded')
+    expect(await back(sale)).toBe(100)
+    const discount = { priceUnit: -50, name: 'Rabatt' }
+    const corrected = await sell({ priceUnit: 1_000, name: 'Buch' }, discount, { ...discount, quantity: -1 })
+    expect(await back(corrected)).toBe(1_000)
+    // Another price is another piece.
+    const other = await sell({ priceUnit: 1_000, name: 'Buch' }, { priceUnit: 900, name: 'Buch', quantity: -1 })
+    expect(await back(other)).toBe(1_000)
+  })
+
+  it('releases no label of a cancelled piece', async () => {
+    const { ean } = shop.products[0]
+    const sale = await sell({ ean, priceUnit: 4_990, quantity: 2 }, { ean, priceUnit: 4_990, quantity: -1 })
+    const [line] = (await purchase(sale)).items
+    const ask = () =>
+      shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.pos_deactivator,
+        protectionAction: 'deactivate_label',
+        purchaseId: sale,
+        itemLineId: line.itemLineId,
+      })
+    const { authorized, authorizationToken } = await ask()
+    expect(authorized).toBe(true)
+    await shop.ok('redeemProtectionAuthorization', {
+      authorizationToken,
+      deviceId: shop.devices.pos_deactivator,
+      redemptionId: 'once',
+    })
+    expect((await ask()).authorized).toBe(false)
+  })
+
+  it('pays a part of weighed goods by its weight, until nothing is left', async () => {
+    const apples = { priceUnit: 300, vat: 7, name: 'Äpfel' }
+    const sale = await sell({ ...apples, quantity: 1.2 }, { priceUnit: 100, name: 'Tüte' })
+    expect(await back(sale, [{ lineId: '1', quantity: 2 }])).toBe('already_refunded')
+    expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)
+    expect(await purchase(sale)).toMatchObject({ refunds: [{ lines: [{ quantity: 1, part: 0.333333 }] }] })
+    expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)
+    expect(await back(sale, [{ lineId: '1', quantity: 0.5 }])).toBe('already_refunded')
+    expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)
+    expect(await back(sale)).toBe(100)
+    expect(await back(sale)).toBe('already_refunded')
+    const corrected = await sell(
+      { ...apples, quantity: 0.8 },
+      { ...apples, quantity: 0.5 },
+      { ...apples, quantity: -0.5 },
+    )
+    expect(await back(corrected)).toBe(240)
+  })
+})
