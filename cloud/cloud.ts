@@ -1,3 +1,4 @@
+import { bodyRoom } from './service/http/body.ts'
 import { applyTill } from './sales/tills/apply-till.ts'
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
@@ -151,10 +152,12 @@ export async function createCloud({
 /** The routes of the API and of the console, which share their rate limits. */
 function appOf(database: Database, services: Services): Hono {
   const limits = new OperationLimits(services)
-  const app = createApp(OPERATION_TABLE, database, services, limits)
+  const takeRoom = bodyRoom()
+  const app = createApp(OPERATION_TABLE, database, services, limits, takeRoom)
   const signIn = new SignInPages(database, services, limits)
   signIn.addTo(app)
-  consoleRoutes(app, { access: consoleAccess(database, services, limits, (c) => signIn.page(c)), services })
+  const access = consoleAccess(database, services, limits, (c) => signIn.page(c))
+  consoleRoutes(app, { access, services, takeRoom })
   return app
 }
 

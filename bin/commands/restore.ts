@@ -257,7 +257,7 @@ function print({ json, after }: Settings, restored: Restored): void {
       `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends less than a minute after ${until}.`}`,
       ...(migrated.length > 0 ? [`Applied ${counted(migrated.length, 'migration')}: ${migrated.join(', ')}.`] : []),
       `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
-      'All users sign in again, and open invitations need a new link. Repeat your changes since the backup: removed users, changed roles and passwords, revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
+      'All users sign in again and need new recovery codes, and open invitations a new link. Repeat your changes since the backup: removed users, passkeys and authenticator apps, changed roles and passwords, revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
       after
         ? 'Also repeat erasures of customers since then (eraseCustomerData).'
         : `${counted(erasures.added, 'erasure of a customer', 'erasures of customers')} will be repeated when the cloud starts.`,

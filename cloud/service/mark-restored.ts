@@ -102,12 +102,13 @@ async function markRefundsUncertain(db: Db): Promise<void> {
 }
 
 /**
- * Ends sessions, and deletes invitations, challenges and codes: they may have been ended or used since the backup. A
- * user without an invitation gets a new link.
+ * Ends sessions, and deletes invitations, challenges and codes, also recovery codes: they may have been ended or used
+ * since the backup. A user without an invitation gets a new link.
  */
 async function discardLogins(db: Db): Promise<void> {
   await db.deleteFrom('user_session').execute()
-  await db.updateTable('console_user').set({ invitation_hash: null, invitation_expires_ms: null }).execute()
+  const unused = { invitation_hash: null, invitation_expires_ms: null, recovery_codes: '[]' }
+  await db.updateTable('console_user').set(unused).execute()
   await db.deleteFrom('agent_session').execute()
   await db.deleteFrom('agent_challenge').execute()
   await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()

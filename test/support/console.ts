@@ -1,3 +1,4 @@
+import { bodyRoom } from '../../cloud/service/http/body.ts'
 import { Hono } from 'hono'
 import {
   type Role,
@@ -55,7 +56,7 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
     signInPage: async (c) => c.html('<h1>Sign in</h1>', 401),
     signOut: async () => undefined,
   }
-  consoleRoutes(app, { access, services, ...(pages && { pages }) })
+  consoleRoutes(app, { access, services, takeRoom: bodyRoom(), ...(pages && { pages }) })
   return app
 }
 

@@ -20,10 +20,33 @@ export function storesToRead(at: PageContext, kinds: readonly TaskKind[]): reado
     .map(({ storeId }) => storeId)
 }
 
+/** Names of stores by id, for each list of stores. */
+const namesOfLists = new WeakMap<PageContext['stores'], ReadonlyMap<string, string>>()
+
+/** Name of a store; its id if the user may not see it. */
+export function storeName({ stores }: PageContext, id: string): string {
+  let names = namesOfLists.get(stores)
+  if (!names) {
+    names = new Map(stores.map(({ storeId, tradingName }) => [storeId, tradingName]))
+    namesOfLists.set(stores, names)
+  }
+  return names.get(id) ?? id
+}
+
+/** Stores that a text names before it counts the others. */
+const NAMED = 3
+
+/** Names of the first stores, and the number of the others: rows may have a hundred. */
+export function storeNames(at: PageContext, storeIds: readonly string[]): string {
+  const names = storeIds.slice(0, NAMED).map((id) => storeName(at, id))
+  const others = storeIds.length - names.length
+  return [...names, ...(others > 0 ? [at.texts.frame.otherStores(at.formats.number(others))] : [])].join(', ')
+}
+
 /** Name of the row's store while all stores are chosen; undefined while one is. */
 export function nameOfStore(at: PageContext, storeId: string | undefined): string | undefined {
   if (at.store || storeId === undefined) return undefined
-  return at.stores.find((store) => store.storeId === storeId)?.tradingName ?? storeId
+  return storeName(at, storeId)
 }
 
 /** The store of a row, while all stores are chosen. */

@@ -4,10 +4,10 @@ import { Card } from './card.tsx'
 import { Notice } from './notice.tsx'
 
 /** JSON for people who know programs. */
-export function Json({ value }: { value: unknown }) {
+export function Json({ text }: { text: string }) {
   return (
     <pre class="json" tabindex={0}>
-      <code>{JSON.stringify(value, null, 2)}</code>
+      <code>{text}</code>
     </pre>
   )
 }

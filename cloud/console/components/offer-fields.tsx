@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { hashOfBytes } from '../../platform/operations/idempotency.ts'
-import { addDays, dayOf, startOfDay } from '../../shop/analytics/store-days.ts'
+import { addDays, dayOf, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import type { fetchOffer } from '../../shop/offers/read-operations.ts'
 import { numberOf, type FormFields, type FormState } from '../frame/form.ts'
 import type { PageContext } from '../frame/page.ts'
@@ -66,8 +66,7 @@ const markOf = (text: string) => hashOfBytes(new TextEncoder().encode(text.trim(
 /** Start of the first day, or end of the last. A text that is no day stays, so that the operation rejects it. */
 export function timeOf(form: FormFields, name: 'validFrom' | 'validTo'): string {
   const day = form.text(name) ?? ''
-  const isDay = /^[12]\d{3}-\d\d-\d\d$/.test(day) && Number.isFinite(Date.parse(day))
-  return isDay ? new Date(startOfDay(name === 'validTo' ? addDays(day, 1) : day)).toISOString() : day
+  return isDay(day) ? new Date(startOfDay(name === 'validTo' ? addDays(day, 1) : day)).toISOString() : day
 }
 
 /** Last day on which the offer runs. `validTo` is the first moment at which it does not. */

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx'
 import type { Language } from '../../../policy/page-language.ts'
 import type { PasskeySite } from '../../platform/users/console-address.ts'
-import type { FormFields } from '../frame/form.ts'
+import { jsonOf, type FormFields } from '../frame/form.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
 import { Submit } from './form.tsx'
 import { encode } from 'uqr'
@@ -77,9 +77,5 @@ export function PasskeySignIn({ language, to, site }: { language: Language; to: 
 
 /** The credential of a sent form; an empty object if it is missing, which the operation rejects. */
 export function credentialOf(form: FormFields): unknown {
-  try {
-    return JSON.parse(form.text('credential') ?? '{}')
-  } catch {
-    return {}
-  }
+  return jsonOf(form.text('credential') ?? '{}')
 }

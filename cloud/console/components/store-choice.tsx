@@ -2,7 +2,7 @@ import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
 import type { BusyStores, ConsolePage, PageContext } from '../frame/page.ts'
 import { Badge, Card } from './card.tsx'
 import { Live } from './live.tsx'
-import { List } from './table.tsx'
+import { List, Pagination, rowsOfPage } from './table.tsx'
 
 /** Tasks of a store. */
 type Tasks = BusyStores[number]['tasks']
@@ -45,26 +45,30 @@ function namesOf(at: PageContext, tasks: Tasks): string {
 /** Stores with the number of tasks that wait, each with a link to `path` in that store. */
 export function StoreList({ at, stores, path }: { at: PageContext; stores: readonly StoreTasks[]; path: string }) {
   const t = at.texts.today
+  const { rows, nextCursor } = rowsOfPage(at, stores)
   return (
-    <List>
-      {stores.map(({ storeId, name, city, tasks }) => (
-        <li>
-          <div>
-            <strong>{name}</strong>
-            {city === undefined ? null : <span class="sub">{city}</span>}
-            {countOf(tasks) === 0 ? null : <span class="sub">{namesOf(at, tasks)}</span>}
-          </div>
-          <span class="row">
-            {countOf(tasks) === 0 ? null : (
-              <Badge tone={isUrgent(tasks) ? 'alarm' : 'warn'}>{at.formats.number(countOf(tasks))}</Badge>
-            )}
-            <a class="button" href={`${path}?store=${storeId}`} aria-label={`${t.open}: ${name}`}>
-              {t.open}
-            </a>
-          </span>
-        </li>
-      ))}
-    </List>
+    <>
+      <List>
+        {rows.map(({ storeId, name, city, tasks }) => (
+          <li>
+            <div>
+              <strong>{name}</strong>
+              {city === undefined ? null : <span class="sub">{city}</span>}
+              {countOf(tasks) === 0 ? null : <span class="sub">{namesOf(at, tasks)}</span>}
+            </div>
+            <span class="row">
+              {countOf(tasks) === 0 ? null : (
+                <Badge tone={isUrgent(tasks) ? 'alarm' : 'warn'}>{at.formats.number(countOf(tasks))}</Badge>
+              )}
+              <a class="button" href={`${path}?store=${storeId}`} aria-label={`${t.open}: ${name}`}>
+                {t.open}
+              </a>
+            </span>
+          </li>
+        ))}
+      </List>
+      <Pagination at={at} shown={rows.length} total={stores.length} nextCursor={nextCursor} />
+    </>
   )
 }
 

@@ -70,6 +70,16 @@ export function Moment({ ms, text }: { ms: number; text: string }) {
   return <time datetime={new Date(ms).toISOString()}>{text}</time>
 }
 
+const ROWS_OF_PAGE = 50
+
+/** The rows of the page that the query names, of a list that is read as a whole. `Pagination` leads on. */
+export function rowsOfPage<R>(at: PageContext, rows: readonly R[]): { rows: readonly R[]; nextCursor?: string } {
+  const cursor = Number(at.query.get('cursor') ?? 0)
+  const from = Number.isSafeInteger(cursor) && cursor > 0 && cursor < rows.length ? cursor : 0
+  const to = from + ROWS_OF_PAGE
+  return { rows: rows.slice(from, to), ...(to < rows.length && { nextCursor: String(to) }) }
+}
+
 /** Leads to the next page of a list with a cursor, and back to the first. */
 export function Pagination({
   at,

@@ -2,8 +2,8 @@ import type { Context, Hono } from 'hono'
 import { newId } from '../../../policy/ids.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
-import { failureOfBody, type ErrorBody } from '../../platform/operations/validation.ts'
-import { readBytes } from '../../service/http/body.ts'
+import { failureOfBody, type ErrorBody, type Multipart } from '../../platform/operations/validation.ts'
+import { announcedSize, readBytes, type TakeRoom } from '../../service/http/body.ts'
 import { isMultipart } from '../../service/http/multipart.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { pages as registered } from '../pages/registry.ts'
@@ -199,6 +199,7 @@ const FORM_LIMIT = 64 * 1024
 interface ConsoleParts {
   readonly access: ConsoleAccess
   readonly services: Pick<Services, 'platform' | 'config' | 'log' | 'changes'>
+  readonly takeRoom: TakeRoom
   /** Pages to serve. Default: all of pages/registry.ts. */
   readonly pages?: readonly ConsolePage[]
 }
@@ -223,10 +224,13 @@ export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
   app.all('/console/*', (c) => handler.show(c, undefined))
 }
 
-/** Reads a form. Only pages with an upload take files, and only of roles that may call its operation. */
-async function readForm(c: Context, { upload }: ConsolePage, { user }: ConsoleSession): Promise<FormFields> {
-  if (upload?.multipart && upload.roles.includes(user.role) && isMultipart(c)) return readUpload(c, upload.multipart)
-  return parseForm(c, await readBytes(c, FORM_LIMIT))
+/** A form with a file, if the page takes files, and the role may call the operation of the upload. */
+function uploadOf(c: Context, { upload }: ConsolePage, { user }: ConsoleSession): Multipart | undefined {
+  return upload && upload.roles.includes(user.role) && isMultipart(c) ? upload.multipart : undefined
+}
+
+async function readForm(c: Context, upload: Multipart | undefined): Promise<FormFields> {
+  return upload ? readUpload(c, upload) : parseForm(c, await readBytes(c, FORM_LIMIT))
 }
 
 function actionOf(page: ConsolePage, form: FormFields): PageAction | undefined {
@@ -270,7 +274,8 @@ class Console {
   /** The sign-in page. htmx loads it as a whole page, which says that the session has ended. */
   #signedOut(c: Context): Promise<Response> | Response {
     if (c.req.header('hx-request') !== 'true') return this.#parts.access.signInPage(c)
-    const { pathname, search } = new URL(c.req.header('hx-current-url') ?? c.req.url, 'http://console')
+    const current = c.req.header('hx-current-url') ?? ''
+    const { pathname, search } = new URL(URL.canParse(current) ? current : c.req.url)
     const to = encodeURIComponent(`${pathname}${search}`)
     return c.body(null, 200, { ...CONSOLE_HEADERS, 'hx-redirect': `/console/sign-in?to=${to}&ended` })
   }
@@ -279,7 +284,22 @@ class Console {
   async act(c: Context, page: ConsolePage): Promise<Response> {
     const before = await this.#parts.access.sessionOf(c)
     if (!before) return this.#signedOut(c)
-    const sent = await readForm(c, page, before).catch((error: unknown) => asFailure(error))
+    const upload = uploadOf(c, page, before)
+    const taken = this.#takeRoom(before, announcedSize(c, upload?.limit ?? FORM_LIMIT))
+    if (taken instanceof Failure) return this.#answerForm(c, page, taken)
+    const sent = await readForm(c, upload).catch((error: unknown) => asFailure(error))
+    return this.#answerForm(c, page, sent).finally(taken)
+  }
+
+  #takeRoom({ user }: ConsoleSession, bytes: number): (() => void) | Failure {
+    try {
+      return this.#parts.takeRoom(user.accountId, bytes)
+    } catch (error) {
+      return asFailure(error)
+    }
+  }
+
+  async #answerForm(c: Context, page: ConsolePage, sent: FormFields | Failure): Promise<Response> {
     // The session may have ended, or may have other rights, since the form was begun.
     const session = await this.#parts.access.sessionOf(c)
     if (!session) return this.#signedOut(c)

@@ -52,7 +52,7 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   const store = await chosenStore(stores, preferences, page?.scope ?? 'account', runIfAllowed)
   const open = stores.length > 0 && (await runIfAllowed(fetchOpenTasks, store ? { storeId: store.storeId } : {}))
   const waiting = (open || {}) as { tasks?: OpenTasks; stores?: BusyStores }
-  const query = new URLSearchParams(new URL(c.req.url).search)
+  const query = new URLSearchParams(new URL(c.req.url).search.replaceAll('%00', ''))
   for (const name of SWITCHES) query.delete(name)
   return {
     user: session.user,

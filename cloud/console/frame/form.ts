@@ -1,8 +1,8 @@
 import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { Failure } from '../../platform/foundation/failure.ts'
-import { UploadedFile, type Multipart } from '../../platform/operations/validation.ts'
+import { Failure, invalid } from '../../platform/foundation/failure.ts'
+import { parseCallersJson, UploadedFile, type Multipart } from '../../platform/operations/validation.ts'
 import { readMultipart } from '../../service/http/multipart.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 
@@ -22,6 +22,15 @@ export const FRAME_FIELDS = {
 /** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
 export function numberOf(text: string): number | string {
   return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+}
+
+/** JSON in a field. A text that is none, or exceeds a limit, stays a text, so that the operation names the field. */
+export function jsonOf(text: string): unknown {
+  try {
+    return parseCallersJson(text)
+  } catch {
+    return text
+  }
 }
 
 /** Fields of a sent form. Texts are trimmed. */
@@ -159,6 +168,8 @@ export function parseForm(c: Context, body: Uint8Array): FormFields {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type))
     throw new Failure('unsupported-media-type', 'send the form as application/x-www-form-urlencoded')
   const fields = new URLSearchParams(new TextDecoder().decode(body))
+  // PostgreSQL cannot store it, and no field of a browser has one.
+  for (const [name, value] of fields) if (value.includes('\0')) throw invalid(name, 'contains a NUL')
   if (fields.size > FIELDS_LIMIT) throw new Failure('invalid-argument', `the form has more than ${FIELDS_LIMIT} fields`)
   return new FormFields(fields)
 }

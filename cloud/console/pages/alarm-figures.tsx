@@ -5,7 +5,7 @@ import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { ALARM_STATES } from '../../protection/records/alarm-queries.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
-import { addDays, clockOf, dayOf, daysBetween, startOfDay } from '../../shop/analytics/store-days.ts'
+import { addDays, clockOf, dayOf, daysBetween, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { BarTable, ColumnChart, type Bar } from '../components/bars.tsx'
 import { Card, EmptyState, Figures } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
@@ -127,7 +127,7 @@ function daysOf(at: PageContext): Days {
   const last = { from: addDays(today, 1 - DEFAULT_DAYS), to: today }
   const read = (name: string) => {
     const day = at.query.get(name) ?? ''
-    return /^2\d{3}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && addDays(day, 0) === day ? day : undefined
+    return isDay(day) ? day : undefined
   }
   const to = read('to') ?? today
   const from = read('from') ?? addDays(to, 1 - DEFAULT_DAYS)

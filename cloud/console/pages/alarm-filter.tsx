@@ -3,7 +3,7 @@ import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocab
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
-import { addDays, clockOf, dayOf, timeOn } from '../../shop/analytics/store-days.ts'
+import { addDays, clockOf, dayOf, isDay, timeOn } from '../../shop/analytics/store-days.ts'
 import { choiceHref, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
@@ -63,7 +63,7 @@ function clockIn(at: PageContext, name: string): string {
 /** A day of the calendar in the address of the page. */
 function dayIn(at: PageContext, name: string): string | undefined {
   const day = at.query.get(name) ?? ''
-  return /^2\d{3}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && addDays(day, 0) === day ? day : undefined
+  return isDay(day) ? day : undefined
 }
 
 /** A gate of a store that the page shows. */

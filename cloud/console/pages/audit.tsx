@@ -3,7 +3,7 @@ import { fetchAuditLog } from '../../platform/accounts/audit-operations.ts'
 import { fetchApiKeys } from '../../platform/accounts/key-operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchUsers } from '../../platform/users/user-operations.ts'
-import { dayOf, startOfDay } from '../../shop/analytics/store-days.ts'
+import { dayOf, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { FilterBar, Moment, Pagination, Results, Table } from '../components/table.tsx'
@@ -24,7 +24,7 @@ const hashStart = (hash: string | undefined) => (hash === undefined ? '' : `${ha
 /** The day in the address, else yesterday. */
 function dayIn(at: PageContext): string {
   const day = at.query.get('from') ?? ''
-  return /^\d{4}-\d\d-\d\d$/.test(day) && Number.isFinite(Date.parse(day)) ? day : dayOf(at.nowMs - 86_400_000)
+  return isDay(day) ? day : dayOf(at.nowMs - 86_400_000)
 }
 
 /** Who changed what, from a day on. */

@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../../platform/accounts/key-operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
+import { addDays, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { Badge, Card, EmptyState, type Tone } from '../components/card.tsx'
 import { SecretOnce } from '../components/code.tsx'
 import { Choices, Select, TextField } from '../components/fields.tsx'
 import { ActionForm, Confirm, formId, Submit } from '../components/form.tsx'
-import { List } from '../components/table.tsx'
+import { List, Pagination, rowsOfPage } from '../components/table.tsx'
+import { storeNames } from '../components/all-stores.tsx'
 import { NO_FORM, type FormFields } from '../frame/form.ts'
 import { page, type ViewContext } from '../frame/page.ts'
 
@@ -18,9 +19,7 @@ const TONES: Readonly<Record<Key['status'], Tone>> = { active: 'ok', expired: 'p
 /** The end of the last day in the store's time zone. A text that is no day stays, so that the operation rejects it. */
 function endOf(form: FormFields): string | undefined {
   const day = form.text('expiresAt')
-  return day !== undefined && /^\d{4}-\d\d-\d\d$/.test(day) && Number.isFinite(Date.parse(day))
-    ? new Date(startOfDay(addDays(day, 1))).toISOString()
-    : day
+  return day !== undefined && isDay(day) ? new Date(startOfDay(addDays(day, 1))).toISOString() : day
 }
 
 /** Keys of programs: made, replaced and revoked here. Each secret is shown once. */
@@ -59,6 +58,7 @@ export const keysPage = page<readonly Key[]>({
   view(at) {
     const t = at.texts.developers.keys
     const ofState = (isActive: boolean) => at.data.filter(({ status }) => (status === 'active') === isActive)
+    const shown = rowsOfPage(at, [...ofState(true), ...ofState(false)])
     return (
       <div class="stack wide">
         <Card title={t.title} flush>
@@ -68,11 +68,12 @@ export const keysPage = page<readonly Key[]>({
             </EmptyState>
           ) : (
             <List>
-              {[...ofState(true), ...ofState(false)].map((key) => (
+              {shown.rows.map((key) => (
                 <KeyRow at={at} apiKey={key} />
               ))}
             </List>
           )}
+          <Pagination at={at} shown={shown.rows.length} total={at.data.length} nextCursor={shown.nextCursor} />
         </Card>
         <NewKey at={at} />
       </div>
@@ -93,14 +94,13 @@ function KeyRow({ at, apiKey }: { at: View; apiKey: Key }) {
     lastUsedAt === null ? t.unused : t.used(ago(lastUsedAt)),
     ...(expiresAt === undefined ? [] : [t.ends(at.formats.moment(Date.parse(expiresAt)))]),
   ]
-  const stores = storeIds?.map((id) => at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id)
   const form = at.form.id === formId('roll', { keyId }) ? at.form : NO_FORM
   return (
     <li>
       <div>
         <strong>{name}</strong> <Badge>{t.kinds[kind]}</Badge> <Badge tone={TONES[status]}>{t.states[status]}</Badge>
         <span class="sub">
-          <code>{shown}</code> · {stores?.join(', ') ?? at.texts.developers.allStores}
+          <code>{shown}</code> · {storeIds ? storeNames(at, storeIds) : at.texts.developers.allStores}
         </span>
         <span class="sub">{facts.join(' · ')}</span>
       </div>

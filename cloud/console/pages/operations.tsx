@@ -8,11 +8,15 @@ import { Select, TextArea, TextField } from '../components/fields.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { FilterBar, List, Results } from '../components/table.tsx'
-import { NO_FORM, type FormFields } from '../frame/form.ts'
+import { jsonOf, NO_FORM, type FormFields } from '../frame/form.ts'
 import { page, type ConsolePage, type PageContext, type ViewContext } from '../frame/page.ts'
 
 /** Texts of a field that are longer than this get several lines. */
 const LINE = 200
+
+const SEARCH_LENGTH = 100
+/** Characters of an answer that a page shows. */
+const ANSWER_SHOWN = 100_000
 
 /** How the form shows a field, and how its text becomes a value. */
 type FieldKind = 'text' | 'number' | 'boolean' | 'choice' | 'json'
@@ -50,18 +54,13 @@ function needsCommand({ multipart, stream }: Operation): boolean {
   return multipart?.alsoJson === false || stream !== undefined
 }
 
-/** The value of a field. A text that is no JSON stays a text, so that the operation rejects it and names the field. */
+/** The value of a field. */
 function valueOf(form: FormFields, { name, kind }: OperationField): unknown {
   const text = form.text(inputName(name))
   if (text === undefined) return undefined
   if (kind === 'number') return form.number(inputName(name))
   if (kind === 'boolean') return text === 'true'
-  if (kind !== 'json') return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return kind === 'json' ? jsonOf(text) : text
 }
 
 /** Pages of every operation of the table. A user sees those that the own role may call. */
@@ -77,10 +76,11 @@ export function operationPages(table: ReadonlyMap<string, Operation>): readonly 
     title: (texts) => texts.developers.operations.title,
     lead: (at) => at.texts.developers.operations.lead,
     load(at) {
-      const words = (at.query.get('q') ?? '').toLowerCase().split(/\s+/)
-      const found = callable(at).filter(({ name, summary }) =>
-        words.every((word) => `${name} ${summary}`.toLowerCase().includes(word)),
-      )
+      const words = (at.query.get('q') ?? '').slice(0, SEARCH_LENGTH).toLowerCase().split(/\s+/)
+      const found = callable(at).filter(({ name, summary }) => {
+        const text = `${name} ${summary}`.toLowerCase()
+        return words.every((word) => text.includes(word))
+      })
       return Promise.resolve(found)
     },
     view: (at) => <OperationList at={at} />,
@@ -126,7 +126,7 @@ function OperationList({ at }: { at: ViewContext<readonly Operation[]> }) {
           type="search"
           label={t.find}
           value={at.query.get('q') ?? ''}
-          maxlength={100}
+          maxlength={SEARCH_LENGTH}
         />
       </FilterBar>
       <Results>
@@ -252,11 +252,17 @@ function OperationInput({ at, field, example }: { at: ViewContext; field: Operat
 
 function Answer({ at, result }: { at: ViewContext; result: Record<string, unknown> }) {
   const t = at.texts.developers.operations
-  const text = JSON.stringify(result, null, 2)
+  const whole = JSON.stringify(result, null, 2)
+  const text = whole.slice(0, ANSWER_SHOWN)
   return (
     <Card title={`${at.params['name'] ?? ''}: ${t.answer}`}>
       <div class="stack">
-        <Json value={result} />
+        {text === whole ? null : (
+          <Notice title={t.cut(at.formats.number(ANSWER_SHOWN), at.formats.number(whole.length))}>
+            <code>untag api {at.params['name'] ?? ''}</code>
+          </Notice>
+        )}
+        <Json text={text} />
         <div class="form-foot">
           <a class="button main" href={at.path}>
             {t.again}

@@ -11,7 +11,7 @@ import { Badge, Card, EmptyState, PrintButton } from '../components/card.tsx'
 import { Confirm, ActionForm, formId, Submit } from '../components/form.tsx'
 import { TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
-import { List } from '../components/table.tsx'
+import { List, Pagination, rowsOfPage } from '../components/table.tsx'
 import { NO_FORM, type FormState } from '../frame/form.ts'
 import { QrCode } from '../components/passkey.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
@@ -56,6 +56,7 @@ export const operatorsPage = page<Operators>({
   view(at) {
     const t = at.texts.operators
     const form = formOf(at, 'register')
+    const shown = rowsOfPage(at, at.data)
     return (
       <div class="stack wide">
         <Card title={t.list} flush>
@@ -65,7 +66,7 @@ export const operatorsPage = page<Operators>({
             </EmptyState>
           ) : (
             <List>
-              {at.data.map(({ operatorId, name, hasPin, hasCard }) => (
+              {shown.rows.map(({ operatorId, name, hasPin, hasCard }) => (
                 <li>
                   <div>
                     <strong>{name}</strong>
@@ -110,6 +111,7 @@ export const operatorsPage = page<Operators>({
               ))}
             </List>
           )}
+          <Pagination at={at} shown={shown.rows.length} total={at.data.length} nextCursor={shown.nextCursor} />
         </Card>
         <Card title={t.add}>
           <ActionForm at={at} action="register">

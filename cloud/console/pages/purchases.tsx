@@ -6,6 +6,7 @@ import { refundPayment } from '../../sales/payments/refund-payment.ts'
 import { recordReturns } from '../../sales/tills/sale-operations.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
+import { isDay } from '../../shop/analytics/store-days.ts'
 import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
@@ -93,7 +94,7 @@ export const purchasesPage = page<RefundsView>({
           ...(at.store && { storeId: at.store.storeId }),
           limit: PAGE,
           ...filter,
-          ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
+          ...(isDay(day) && { day }),
           ...(amount !== undefined && { totalCent: amount }),
           ...(cursor !== undefined && { cursor }),
         }),

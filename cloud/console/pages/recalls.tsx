@@ -6,6 +6,7 @@ import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { Live } from '../components/live.tsx'
 import { List } from '../components/table.tsx'
+import { storeNames } from '../components/all-stores.tsx'
 import { NO_FORM } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
@@ -195,6 +196,5 @@ function goodsOf(at: PageContext, { name, ean, lot, expiry, serial }: Recall): s
 
 function storesOf(at: PageContext, { storeIds }: Recall): string {
   if (storeIds === undefined) return at.texts.recalls.allStores
-  const names = new Map(at.stores.map((store) => [store.storeId, store.tradingName]))
-  return storeIds.map((id) => names.get(id) ?? id).join(', ')
+  return storeNames(at, storeIds)
 }

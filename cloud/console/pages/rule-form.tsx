@@ -2,7 +2,7 @@ import { riskClassCeiling, ProtectionPolicy } from '../../../policy/store-policy
 import { invalid } from '../../platform/foundation/failure.ts'
 import { Select, TextArea, TextField } from '../components/fields.tsx'
 import { Submit } from '../components/form.tsx'
-import type { FormFields, FormState } from '../frame/form.ts'
+import { jsonOf, type FormFields, type FormState } from '../frame/form.ts'
 import type { ViewContext } from '../frame/page.ts'
 
 /** Rules of alarms that the form shows as lines. Longer lists are changed as JSON. */
@@ -107,12 +107,7 @@ const rounded = (value: unknown) => (typeof value === 'number' ? Math.round(valu
 const roundedShare = (value: unknown) => (typeof value === 'number' ? Number(value.toFixed(8)) : value)
 
 function restOfForm(text: string | undefined): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(text ?? '')
-  } catch {
-    throw invalid('rest', 'must be a JSON object', 'not_json')
-  }
+  const value = jsonOf(text ?? '')
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid('rest', 'must be a JSON object', 'not_json')
   return value as Record<string, unknown>

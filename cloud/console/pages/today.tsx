@@ -8,6 +8,7 @@ import { fetchOpenTasks, URGENT_TASKS, type TaskKind } from '../../sales/store-o
 import { Badge, Card, Figures, type FigureView, EmptyState } from '../components/card.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
+import { storeName } from '../components/all-stores.tsx'
 import { StoreList, storesWithTasks, type StoreTasks } from '../components/store-choice.tsx'
 import { List } from '../components/table.tsx'
 import { ROLES, rolesFrom } from '../../platform/foundation/caller.ts'
@@ -226,7 +227,7 @@ function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
           <li>
             <div>
               <strong>{agent.name}</strong>
-              {at.store ? null : <span class="sub">{nameOfStore(at, agent.storeId)}</span>}
+              {at.store ? null : <span class="sub">{storeName(at, agent.storeId)}</span>}
               <span class="sub">{agent.state === 'forked' ? t.forked : t.offline}</span>
               <span class="sub">{t.lastSeen(at.formats.ago(Date.parse(agent.lastSeenAt), at.nowMs))}</span>
             </div>
@@ -237,8 +238,4 @@ function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
       </List>
     </Card>
   )
-}
-
-function nameOfStore(at: PageContext, id: string): string {
-  return at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id
 }

@@ -5,7 +5,8 @@ import { Badge, Card } from '../components/card.tsx'
 import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
-import { List } from '../components/table.tsx'
+import { List, Pagination, rowsOfPage } from '../components/table.tsx'
+import { storeNames } from '../components/all-stores.tsx'
 import type { FormFields } from '../frame/form.ts'
 import { page, type ViewContext } from '../frame/page.ts'
 
@@ -58,26 +59,30 @@ export const usersPage = page<readonly User[]>({
     },
   },
   load: async (at) => (await at.run(fetchUsers, {})).users,
-  view: (at) => (
-    <>
-      <Card
-        title={at.texts.account.users}
-        aside={
-          <a class="button quiet" href="#invite">
-            {at.texts.account.inviteTitle}
-          </a>
-        }
-        flush
-      >
-        <List>
-          {at.data.map((user) => (
-            <UserRow at={at} user={user} />
-          ))}
-        </List>
-      </Card>
-      <Invite at={at} />
-    </>
-  ),
+  view(at) {
+    const shown = rowsOfPage(at, at.data)
+    return (
+      <>
+        <Card
+          title={at.texts.account.users}
+          aside={
+            <a class="button quiet" href="#invite">
+              {at.texts.account.inviteTitle}
+            </a>
+          }
+          flush
+        >
+          <List>
+            {shown.rows.map((user) => (
+              <UserRow at={at} user={user} />
+            ))}
+          </List>
+          <Pagination at={at} shown={shown.rows.length} total={at.data.length} nextCursor={shown.nextCursor} />
+        </Card>
+        <Invite at={at} />
+      </>
+    )
+  },
 })
 
 /** Roles that the user may give: the own one and those below. */
@@ -128,7 +133,7 @@ function Invitation({ at, invited }: { at: ViewContext; invited: Invited }) {
   return (
     <Card title={t.invited}>
       <p>
-        <strong>{email}</strong>: {at.texts.frame.roles[role]}, {storeNames(at, storeIds)}
+        <strong>{email}</strong>: {at.texts.frame.roles[role]}, {storesText(at, storeIds)}
         {sandboxOnly ? `, ${t.sandboxOnly}` : ''}
       </p>
       <p>{t.link(at.formats.date(Date.parse(expiresAt)))}</p>
@@ -147,9 +152,8 @@ function Invitation({ at, invited }: { at: ViewContext; invited: Invited }) {
   )
 }
 
-function storeNames(at: ViewContext, storeIds: readonly string[] | null | undefined): string {
-  if (!storeIds) return at.texts.account.allStores
-  return storeIds.map((id) => at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id).join(', ')
+function storesText(at: ViewContext, storeIds: readonly string[] | null | undefined): string {
+  return storeIds ? storeNames(at, storeIds) : at.texts.account.allStores
 }
 
 function UserRow({ at, user }: { at: View; user: User }) {
@@ -163,7 +167,7 @@ function UserRow({ at, user }: { at: View; user: User }) {
         <strong>{name}</strong> <Badge tone={user.status === 'active' ? 'ok' : 'info'}>{t.states[user.status]}</Badge>
         {user.name === '' ? null : <span class="sub">{user.email}</span>}
         <span class="sub">
-          {at.texts.frame.roles[user.role]}, {storeNames(at, user.storeIds)}
+          {at.texts.frame.roles[user.role]}, {storesText(at, user.storeIds)}
         </span>
         {user.lastSignInAt === undefined ? null : (
           <span class="sub">{t.lastSignIn(at.formats.ago(Date.parse(user.lastSignInAt), at.nowMs))}</span>

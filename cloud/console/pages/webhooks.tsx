@@ -19,6 +19,7 @@ import { Badge, Card, EmptyState, Pairs, type Tone } from '../components/card.ts
 import { Json, SecretOnce } from '../components/code.tsx'
 import { Checkbox, Select, TextArea, TextField } from '../components/fields.tsx'
 import { ActionButton, ActionForm, Confirm, formId, Submit } from '../components/form.tsx'
+import { storeName } from '../components/all-stores.tsx'
 import { FilterBar, List, Moment, Pagination, Results, Table } from '../components/table.tsx'
 import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
@@ -70,7 +71,7 @@ export const webhooksPage = page<readonly Webhook[]>({
                       <strong>{webhook.url}</strong>
                     </a>
                     <span class="sub">
-                      {storeName(at, webhook)} · {webhook.events.join(', ')}
+                      {storeOf(at, webhook)} · {webhook.events.join(', ')}
                     </span>
                   </div>
                   <State at={at} webhook={webhook} />
@@ -144,9 +145,8 @@ function WebhookFields({ at, form: sent, webhook }: { at: PageContext; form: For
   )
 }
 
-function storeName(at: PageContext, { storeId }: Webhook): string {
-  if (storeId === undefined) return at.texts.developers.allStores
-  return at.stores.find((store) => store.storeId === storeId)?.tradingName ?? storeId
+function storeOf(at: PageContext, { storeId }: Webhook): string {
+  return storeId === undefined ? at.texts.developers.allStores : storeName(at, storeId)
 }
 
 function State({ at, webhook: { enabled, failingSince } }: { at: PageContext; webhook: Webhook }) {
@@ -269,7 +269,7 @@ function Settings({ at, webhook }: { at: View; webhook: Webhook }) {
   ]
   const form = at.form.id === formId('change', {}) ? at.form : NO_FORM
   return (
-    <Card title={storeName(at, webhook)} aside={<State at={at} webhook={webhook} />}>
+    <Card title={storeOf(at, webhook)} aside={<State at={at} webhook={webhook} />}>
       <div class="stack">
         {notes.map((note) => (
           <p>
@@ -395,7 +395,7 @@ function ChosenDelivery({ at, delivery, envelope }: { at: View; delivery: Delive
         ))}
         <details>
           <summary>{t.request}</summary>
-          {envelope === undefined ? <p>{t.requestGone}</p> : <Json value={envelope} />}
+          {envelope === undefined ? <p>{t.requestGone}</p> : <Json text={JSON.stringify(envelope, null, 2)} />}
         </details>
         <div class="form-foot">
           {status === 'pending' ? null : (

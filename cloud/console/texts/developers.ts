@@ -126,6 +126,8 @@ export const developersTexts = bilingual({
       changesText: 'The operation changes data of this mode. Look at the fields before you run it.',
       reads: 'It only reads',
       answer: 'Answer',
+      cut: (shown: string, all: string) =>
+        `The first ${shown} of ${all} characters. This command prints the whole answer:`,
       again: 'Run again',
       done: 'The operation has run',
       unknown: 'There is no such operation, or your role may not call it',
@@ -262,6 +264,8 @@ export const developersTexts = bilingual({
       changesText: 'Die Operation ändert Daten dieses Modus. Prüfen Sie die Felder, bevor Sie sie ausführen.',
       reads: 'Sie liest nur',
       answer: 'Antwort',
+      cut: (shown: string, all: string) =>
+        `Die ersten ${shown} von ${all} Zeichen. Dieser Befehl gibt die ganze Antwort aus:`,
       again: 'Noch einmal ausführen',
       done: 'Die Operation ist ausgeführt',
       unknown: 'Diese Operation gibt es nicht, oder Ihre Rolle darf sie nicht aufrufen',

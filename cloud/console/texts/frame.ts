@@ -32,6 +32,7 @@ export const frameTexts = bilingual({
       `This page shows ${shown} of your ${total} stores, first those in which something waits. Choose a store to see another one.`,
     newestOfStores: (shown: string, total: string) =>
       `The newest ${shown} of ${total} of all stores. Choose a store to see older ones.`,
+    otherStores: (count: string) => `and ${count} more stores`,
     moreStores: (shown: number, total: number) => `The first ${shown} of ${total} stores. Other stores open by a link.`,
     account: 'Account',
     accountOf: (name: string) => `Account of ${name}`,
@@ -96,6 +97,7 @@ export const frameTexts = bilingual({
       `Diese Seite zeigt ${shown} Ihrer ${total} Filialen, zuerst die, in denen etwas wartet. Andere sehen Sie, wenn Sie eine Filiale wählen.`,
     newestOfStores: (shown: string, total: string) =>
       `Die neuesten ${shown} von ${total} aller Filialen. Ältere sehen Sie, wenn Sie eine Filiale wählen.`,
+    otherStores: (count: string) => `und ${count} weitere Filialen`,
     moreStores: (shown: number, total: number) =>
       `Die ersten ${shown} von ${total} Filialen. Andere Filialen öffnet ein Link.`,
     account: 'Konto',

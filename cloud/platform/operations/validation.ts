@@ -54,14 +54,18 @@ export interface Multipart {
   readonly alsoJson: boolean
 }
 
-/** Parses a request body. Throws 400 for a body that is not an object or exceeds a limit. */
-export function parseJsonBody(text: string): Record<string, unknown> {
-  let value: unknown
+/** Parses JSON of a caller, with the limits of a request body. Throws 400. */
+export function parseCallersJson(text: string): unknown {
   try {
-    value = text.trim() === '' ? {} : parseUntrustedJson(text, checkText)
+    return parseUntrustedJson(text, checkText)
   } catch (error) {
     throw error instanceof JsonFault ? refuse(error.field, error.code, error.message) : error
   }
+}
+
+/** Parses a request body. Throws 400 for a body that is not an object or exceeds a limit. */
+export function parseJsonBody(text: string): Record<string, unknown> {
+  const value = text.trim() === '' ? {} : parseCallersJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw refuse('', 'not_object', 'the body must be a JSON object')
   return value as Record<string, unknown>

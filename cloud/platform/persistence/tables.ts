@@ -283,6 +283,11 @@ export interface Idempotency {
   valid_until_ms: number | null;
 }
 
+export interface ImageRoom {
+  bytes: number;
+  tenant: string;
+}
+
 export interface Installation {
   name: string;
   value: string;
@@ -1312,6 +1317,7 @@ export interface DB {
   home_move: HomeMove;
   home_move_wait: HomeMoveWait;
   idempotency: Idempotency;
+  image_room: ImageRoom;
   installation: Installation;
   integration_connection: IntegrationConnection;
   integration_pull: IntegrationPull;

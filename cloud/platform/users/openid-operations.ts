@@ -38,6 +38,7 @@ function findUsersOfIdentity(db: Db, { issuer, subject }: IdentityKey): Promise<
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
     .where('account.status', '=', 'active')
+    .orderBy('accepted_ms')
     .orderBy('account.name')
     .limit(NAMESAKES_LIMIT)
     .execute()

@@ -8,7 +8,7 @@ import { Failure } from '../foundation/failure.ts'
 import type { Identity, IdentityProvider, SignInFlow } from '../foundation/ports.ts'
 import { OutgoingFault, type OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import { consoleUrlOf } from './console-address.ts'
-import { Email } from './schema.ts'
+import { Email, UserName } from './schema.ts'
 
 /** Time after which the cloud reads the provider's settings and keys again, ms. */
 const KEPT_MS = 3_600_000
@@ -111,7 +111,7 @@ class OpenIdProvider implements IdentityProvider {
       issuer: iss,
       subject: sub,
       ...this.#emailOf(all['email'], all['email_verified']),
-      name: typeof all['name'] === 'string' ? all['name'].slice(0, 80) : undefined,
+      name: UserName.safeParse(all['name']).data,
       hasSecondFactor: methods.some((method) => typeof method === 'string' && SECOND_FACTORS.has(method)),
     }
   }
@@ -226,8 +226,11 @@ function isOutage(error: unknown): boolean {
   return chainOf(error).some((each) => each instanceof OutgoingFault || each.code === 'OAUTH_TIMEOUT')
 }
 
+/** The callback of the browser may name any error: only those that the provider answered to this cloud tell its settings. */
 function isWrongSetting(error: unknown): boolean {
-  return chainOf(error).some((each) => typeof each.error === 'string' && SETTING_ERRORS.has(each.error))
+  const chain = chainOf(error)
+  if (chain.some(({ code }) => code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR')) return false
+  return chain.some((each) => typeof each.error === 'string' && SETTING_ERRORS.has(each.error))
 }
 
 /** Codes of the error for the log, without tokens. */

@@ -63,7 +63,7 @@ export interface AccountUser extends Row<'console_user'> {
  * The users who may sign in with this address, by the name of the account. Other accounts may have users with the same
  * address, and nobody proves that it is theirs. So the order decides nothing.
  */
-export function findUsersToSignIn(db: Db, email: string, account?: string): Promise<AccountUser[]> {
+export async function findUsersToSignIn(db: Db, email: string, account?: string): Promise<AccountUser[]> {
   let query = db
     .selectFrom('console_user')
     .innerJoin('account', 'account.account_id', 'console_user.account_id')
@@ -73,7 +73,9 @@ export function findUsersToSignIn(db: Db, email: string, account?: string): Prom
     .where('accepted_ms', 'is not', null)
     .where('account.status', '=', 'active')
   if (account !== undefined) query = query.where('account.name', '=', account)
-  return query.orderBy('account.name').limit(NAMESAKES_LIMIT).execute()
+  // The oldest, so that accounts which name somebody else's address later keep nobody out.
+  const oldest = await query.orderBy('accepted_ms').limit(NAMESAKES_LIMIT).execute()
+  return oldest.toSorted((a, b) => (a.account_name < b.account_name ? -1 : 1))
 }
 
 /** The user with this open invitation. */

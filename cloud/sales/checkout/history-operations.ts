@@ -18,6 +18,7 @@ import { sql } from 'kysely'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
+import { Day } from '../../shop/analytics/schema.ts'
 import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
 import type { Db } from '../../platform/persistence/database.ts'
@@ -249,7 +250,7 @@ const SEARCH_FIELDS = {
     .describe(
       'Sales of tills that printed this code on their receipt (`receiptCodes` of recordSales). Needs `storeId`.',
     ),
-  day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
+  day: Day.optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
 }
 const TotalCent = z
   .int()

@@ -12,14 +12,13 @@ import type { Database } from '../../platform/persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
 import { fairTurns } from '../../platform/persistence/fair-turns.ts'
-import { readJsonBody, type InTurn } from './body.ts'
+import { announcedSize, readJsonBody, type InTurn, type TakeRoom } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { clientAddress, JSON_HEADERS } from './client-address.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller, type AuthenticatedCaller } from './pick-caller.ts'
 import type { PageRenderer } from './page-renderer.tsx'
-import { shares } from '../../platform/foundation/shared-slots.ts'
 import type { Timers } from '../../../policy/platform.ts'
 
 /**
@@ -144,27 +143,6 @@ export function streamResponse(
   })
 }
 
-/** Maximum number of bytes of large bodies that are on their way or in work, of one holder and in total. */
-export const BODY_ROOM = { ofOne: 128 * 1024 * 1024, total: 512 * 1024 * 1024 }
-/** Smaller bodies are not counted: the limits of connections and requests bound them. */
-const COUNTED_FROM = 64 * 1024
-
-/**
- * Memory for large bodies. A body takes its room before the first byte is read, so that slow or many uploads of one
- * holder leave room for the others. The function throws 503 if there is no room, and returns how to give it back.
- */
-export function bodyRoom(): (holder: string, bytes: number) => () => void {
-  const take = shares(BODY_ROOM)
-  return (holder, bytes) => {
-    if (bytes < COUNTED_FROM) return () => undefined
-    const release = take(holder, bytes)
-    if (release) return release
-    throw new Failure('unavailable', 'too many large bodies are on their way: send them one after another', {
-      retryAfter: 5,
-    })
-  }
-}
-
 /**
  * Handles requests to operations. Never rejects. Makes these checks in this order (ADR requests): key (401), name of the
  * operation (404), rate limit (429), kind of key (403), form of the body (413, 415, 400). `perform` then checks the
@@ -202,8 +180,9 @@ export function apiHandler(
   services: Services,
   readers: Pick<PageRenderer, 'problemForBrowser'>,
   limits: OperationLimits,
+  takeRoom: TakeRoom,
 ): ApiHandler {
-  const handler = new OperationHandler(operations, database, services, readers, limits)
+  const handler = new OperationHandler(operations, database, services, readers, limits, takeRoom)
   return (c, name) => handler.answer(c, name)
 }
 
@@ -213,7 +192,7 @@ class OperationHandler {
   readonly #services: Services
   readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
   readonly #limits: OperationLimits
-  readonly #takeRoom = bodyRoom()
+  readonly #takeRoom: TakeRoom
   readonly #largeBodies: ReturnType<typeof fairTurns>
 
   constructor(
@@ -222,7 +201,9 @@ class OperationHandler {
     services: Services,
     readers: Pick<PageRenderer, 'problemForBrowser'>,
     limits: OperationLimits,
+    takeRoom: TakeRoom,
   ) {
+    this.#takeRoom = takeRoom
     this.#operations = operations
     this.#database = database
     this.#services = services
@@ -357,14 +338,12 @@ function findOperation(
   return { operation, form, isLegacyForm }
 }
 
-/** Reads the body by its content type, if the operation accepts that type. */
-/** Announced size of the body. For a body that announces none, and at most, the limit of the operation. */
+/** Announced size of the body, at most the limit of the operation. */
 function bodySize(c: Context, { multipart, bodyLimit }: Operation): number {
-  const limit = multipart && isMultipart(c) ? multipart.limit : bodyLimit
-  const announced = c.req.header('content-length') ?? (c.req.header('transfer-encoding') === undefined ? 0 : limit)
-  return Math.min(limit, Number(announced))
+  return announcedSize(c, multipart && isMultipart(c) ? multipart.limit : bodyLimit)
 }
 
+/** Reads the body by its content type, if the operation accepts that type. */
 function readBody(
   c: Context,
   { multipart, bodyLimit, name }: Operation,

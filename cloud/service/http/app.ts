@@ -1,3 +1,4 @@
+import { bodyRoom, type TakeRoom } from './body.ts'
 import { Hono, type Context } from 'hono'
 import { routePath } from 'hono/route'
 import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
@@ -9,7 +10,7 @@ import { apiHandler, type ApiHandler } from './api.ts'
 import { asFailure } from './as-failure.ts'
 import { assistanceRoutes } from './assistance.tsx'
 import { answerPreflight } from './cors.ts'
-import { JSON_HEADERS } from './client-address.ts'
+import { clientAddress, JSON_HEADERS } from './client-address.ts'
 import { brokerLoginRoute } from './broker-login.ts'
 import { checkoutRoutes } from './checkout.tsx'
 import { apiDocuments } from './docs/documents.ts'
@@ -152,6 +153,7 @@ export function createApp(
   database: Database,
   services: Services,
   limits = new OperationLimits(services),
+  takeRoom: TakeRoom = bodyRoom(),
 ): Hono {
   const { config } = services
   const app = new Hono()
@@ -168,8 +170,9 @@ export function createApp(
   notificationRoutes(app, base, database, services, {
     isTooFast: (c) => access.isTooFast(c, 'notify ', NOTIFICATION_ALLOWANCE),
     refuse: (c, failure) => access.refuse(c, failure),
+    takeRoom: (c, bytes) => takeRoom(clientAddress(c, config.trustedProxies), bytes),
   })
-  operationRoutes(app, base, operations, apiHandler(operations, database, services, readers, limits))
+  operationRoutes(app, base, operations, apiHandler(operations, database, services, readers, limits, takeRoom))
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
   // Staff may type only the host. The sign-in page leads developers to the reference.

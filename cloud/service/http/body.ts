@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import { Failure } from '../../platform/foundation/failure.ts'
+import { shares } from '../../platform/foundation/shared-slots.ts'
 import { parseJsonBody } from '../../platform/operations/validation.ts'
 import { GrowingBytes } from '../../../policy/growing-bytes.ts'
 
@@ -15,6 +16,36 @@ export async function readJsonBody(c: Context, limit: number, inTurn?: InTurn): 
   const bytes = await readBytes(c, limit)
   const parse = () => parseJsonBody(decode(bytes))
   return inTurn && bytes.length > WHOLE_LIMIT ? inTurn(async () => parse()) : parse()
+}
+
+/** Announced size of the body, at most `limit`, which also counts for a body that announces none. */
+export function announcedSize(c: Context, limit: number): number {
+  const announced = c.req.header('content-length') ?? (c.req.header('transfer-encoding') === undefined ? 0 : limit)
+  return Math.min(limit, Number(announced))
+}
+
+/** Takes room for a body of a holder, and returns how to give it back. Throws 503 if there is none. */
+export type TakeRoom = (holder: string, bytes: number) => () => void
+
+/** Maximum number of bytes of large bodies that are on their way or in work, of one holder and in total. */
+export const BODY_ROOM = { ofOne: 128 * 1024 * 1024, total: 512 * 1024 * 1024 }
+/** Smaller bodies are not counted: the limits of connections and requests bound them. */
+const COUNTED_FROM = 64 * 1024
+
+/**
+ * Memory for large bodies. A body takes its room before the first byte is read, so that slow or many uploads of one
+ * holder leave room for the others. The function throws 503 if there is no room, and returns how to give it back.
+ */
+export function bodyRoom(): TakeRoom {
+  const take = shares(BODY_ROOM)
+  return (holder, bytes) => {
+    if (bytes < COUNTED_FROM) return () => undefined
+    const release = take(holder, bytes)
+    if (release) return release
+    throw new Failure('unavailable', 'too many large bodies are on their way: send them one after another', {
+      retryAfter: 5,
+    })
+  }
 }
 
 function tooLarge(limit: number): Failure {

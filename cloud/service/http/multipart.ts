@@ -5,6 +5,8 @@ import { readBytes } from './body.ts'
 
 /** Maximum number of parts in one body. */
 const PART_LIMIT = 50
+/** Maximum length of the texts of a form beside its file, bytes. */
+const TEXTS_LIMIT = 256 * 1024
 /** Maximum length of the header of a part, bytes. */
 const HEADER_LIMIT = 4_096
 
@@ -57,8 +59,11 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
   // A `Map` treats a name such as __proto__ as an ordinary, unknown field.
   const fields = new Map<string, unknown>()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let texts = 0
   for (const { header, content } of partsOf(body, boundary)) {
     const { name, fileName } = dispositionOf(header)
+    if (fileName === undefined && (texts += content.length) > TEXTS_LIMIT)
+      throw new Failure('payload-too-large', `texts beside a file have at most ${TEXTS_LIMIT} bytes: send a file`)
     if (fields.has(name)) throw invalid(name, 'is sent twice: send it once')
     if (fileName === undefined) {
       const value = decoded(content)

@@ -14,7 +14,7 @@ import {
 } from '../../sales/payments/queries.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import { readBytes } from './body.ts'
+import { announcedSize, readBytes } from './body.ts'
 import { JSON_HEADERS } from './client-address.ts'
 
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
@@ -24,6 +24,8 @@ const BODY_LIMIT = 256 * 1024
 interface PublicRouteChecks {
   isTooFast(c: Context): boolean
   refuse(c: Context, failure: Failure): Response
+  /** `TakeRoom` of the sender's address. */
+  takeRoom(c: Context, bytes: number): () => void
 }
 
 /**
@@ -36,23 +38,18 @@ export function notificationRoutes(
   base: string,
   database: Database,
   services: Services,
-  { isTooFast, refuse }: PublicRouteChecks,
+  { isTooFast, refuse, takeRoom }: PublicRouteChecks,
 ): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
+    const configs = await settingsOf(c)
+    if (configs.length === 0) return refuse(c, notGenuine())
     const body = await readBody(c)
     if (body instanceof Failure) return refuse(c, body)
-    const genuine = await verify(c, body).catch(unknownIfSilent)
+    const genuine = await verify(c, configs, body).catch(unknownIfSilent)
     if (genuine === 'unknown')
       return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
-    if (!genuine)
-      return refuse(
-        c,
-        new Failure(
-          'invalid-argument',
-          'the signature of the notification does not match the settings of this store’s provider',
-        ),
-      )
+    if (!genuine) return refuse(c, notGenuine())
     let isLater = false
     for (const notice of genuine.notices)
       if ((await deliverNotice(database, services, genuine.config, notice)) === 'later') isLater = true
@@ -62,20 +59,36 @@ export function notificationRoutes(
     return acknowledgement === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(acknowledgement)
   })
 
+  /** Settings that may have signed the notification, read before its body: outsiders may name any store. */
+  async function settingsOf(c: Context): Promise<readonly Row<'psp_config'>[]> {
+    const { storeId = '', provider = '' } = c.req.param() as Record<string, string>
+    return isIdShaped(storeId) && providerNamed(provider) ? configsOf(database.reads, storeId, provider) : []
+  }
+
+  async function readBody(c: Context): Promise<string | Failure> {
+    try {
+      const release = takeRoom(c, announcedSize(c, BODY_LIMIT))
+      return await readBytes(c, BODY_LIMIT)
+        .then((bytes) => Buffer.from(bytes).toString('utf8'))
+        .finally(release)
+    } catch (error) {
+      if (error instanceof Failure) return error
+      throw error
+    }
+  }
+
   /**
    * Finds the current or replaced settings whose secret signed the notification. If several settings match, prefers
    * those with the payment or refund of the notification.
    */
   async function verify(
     c: Context,
+    configs: readonly Row<'psp_config'>[],
     body: string,
   ): Promise<{ config: Row<'psp_config'>; notices: readonly Notice[] } | undefined> {
-    const storeId = c.req.param('storeId') ?? ''
-    const provider = c.req.param('provider') ?? ''
-    if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
     let withoutPayment: { config: Row<'psp_config'>; notices: readonly Notice[] } | undefined
-    for (const config of await configsOf(database.reads, storeId, provider)) {
+    for (const config of configs) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) =>
         (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: ourId(paymentId) })) !==
         undefined
@@ -97,17 +110,14 @@ export function notificationRoutes(
   }
 }
 
+const notGenuine = () =>
+  new Failure(
+    'invalid-argument',
+    'the signature of the notification does not match the settings of this store’s provider',
+  )
+
 /** Returns `unknown` if the provider did not respond when the cloud checked its notification. Rethrows other errors. */
 function unknownIfSilent(error: unknown): 'unknown' {
   if (error instanceof ProviderFault) return 'unknown'
   throw error
-}
-
-async function readBody(c: Context): Promise<string | Failure> {
-  try {
-    return Buffer.from(await readBytes(c, BODY_LIMIT)).toString('utf8')
-  } catch (error) {
-    if (error instanceof Failure) return error
-    throw error
-  }
 }

@@ -15,7 +15,12 @@ export function dayOf(ms: number): string {
   return inZone.format(ms)
 }
 
-/** Start of a day, ms since 1970. */
+/** True for a day of the calendar, in plausible years: only such a day has a beginning. */
+export function isDay(text: string): boolean {
+  return /^2\d{3}-\d\d-\d\d$/.test(text) && Number.isFinite(Date.parse(text)) && addDays(text, 0) === text
+}
+
+/** Start of a day (`isDay`), ms since 1970. */
 export function startOfDay(day: string): number {
   const utc = Date.parse(`${day}T00:00:00Z`)
   // Central Europe is one or two hours ahead of UTC and never changes its clocks at midnight.

@@ -24,7 +24,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
 /** Reading a file takes up to 100 MB of memory. */
 const withSlot = sharedSlots(
-  { atWork: 3, atWorkOfOne: 2, waiting: 0, waitingOfOne: 0 },
+  { atWork: 3, atWorkOfOne: 2, waiting: 20, waitingOfOne: 2 },
   { text: 'the server is already reading other files; try again in 5 s', retryAfter: 5 },
 )
 

@@ -4,12 +4,15 @@ import { isSoldIn } from '../catalogue/is-sold-in.ts'
 import { storePicture, setProductImage } from '../catalogue/product-operations.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
-import { Failure, invalid, notFound } from '../../platform/foundation/failure.ts'
+import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { hashOfBytes } from '../../platform/operations/idempotency.ts'
 import { operation, type Call, type Services } from '../../platform/operations/operation.ts'
 import { FileField, type UploadedFile } from '../../platform/operations/validation.ts'
+import { isTest } from '../purchases/present.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 import { IMAGE_TYPES } from '../../platform/foundation/ports.ts'
 import { IMAGE_BYTES_LIMIT, ENCODE_IMAGE, type EncodedImage } from './reencode.ts'
 
@@ -19,6 +22,32 @@ const JSON_LIMIT = 11 * 1024 * 1024
 const withSlot = sharedSlots(
   { atWork: 2, atWorkOfOne: 1, waiting: 30, waitingOfOne: 10 },
   { text: 'the server is processing too many images; try again in 2 s', retryAfter: 2 },
+)
+
+/** Maximum bytes of all pictures that an account uploaded: about 60,000 in live data. */
+export const IMAGE_ROOM = { live: 20_000_000_000, test: 1_000_000_000 }
+
+const readRoom = prepared((db, p: { tenant: string }) =>
+  db.selectFrom('image_room').select('bytes').where('tenant', '=', p.tenant),
+)
+
+/** Throws 409 if the pictures of the tenant leave no room for one of this size. */
+async function assertRoom(db: Db, tenant: string, bytes: number): Promise<void> {
+  const [room] = await readRoom(db, { tenant })
+  const limit = isTest(tenant) ? IMAGE_ROOM.test : IMAGE_ROOM.live
+  if (Number(room?.bytes ?? 0) + bytes > limit)
+    throw precondition(
+      'too_many_images',
+      `the pictures of this account have ${limit / 1_000_000_000} GB, which is the most: set imageUrl to pictures at an address of your own`,
+    )
+}
+
+const addToRoom = prepared((db, p: { tenant: string; bytes: number }) =>
+  db
+    .insertInto('image_room')
+    .values({ tenant: p.tenant, bytes: p.bytes })
+    .onConflict((c) => c.column('tenant').doUpdateSet((eb) => ({ bytes: eb('image_room.bytes', '+', p.bytes) })))
+    .returning('bytes'),
 )
 
 /** Returns the tenant. Throws 404 if no store that the caller may access sells the product. */
@@ -111,10 +140,13 @@ export const uploadImageToProduct = operation({
     )
     const name = `${hashOfBytes(image.bytes)}.${image.extension}`
     // The image is stored before the database references it, because an unreferenced image is harmless.
+    await work.read(async (call) => assertRoom(call.db, await assertOwn(call, productId), image.bytes.length))
     await store(services, name, image)
     const imageUrl = `${originOf(services.config)}/images/${name}`
     await work.step(async (call) => {
       const tenant = await assertOwn(call, productId)
+      const isNew = (await findProduct(call.db, tenant, { productId }))?.image_url !== imageUrl
+      if (isNew) await addToRoom(call.db, { tenant, bytes: image.bytes.length })
       if (small) await storePicture(call.db, imageUrl, small)
       await setProductImage(call.db, tenant, productId, imageUrl, call.nowMs)
       call.changed(productId)

@@ -1,3 +1,4 @@
+import type { Db } from '../../../cloud/platform/persistence/database.ts'
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ensureAccount } from '../../../cloud/sales/registrations/registrations.ts'
@@ -139,9 +140,19 @@ onEveryDatabase('the sign-in pages', (kind) => {
       const row = await users.where('user_id', '=', own.userId).executeTakeFirstOrThrow()
       for (let i = 0; i < NAMESAKES_LIMIT; i++) {
         const { accountId } = await ensureAccount(db, `A${i}`, 'GROW', platform)
-        await insertUser(db, { ...row, user_id: newId('usr', platform), account_id: accountId, password_hash: null })
+        const namesake = { ...row, user_id: newId('usr', platform), account_id: accountId, password_hash: null }
+        await insertUser(db, { ...namesake, accepted_ms: (row.accepted_ms ?? 0) + 1 })
       }
     })
+    // Accounts that name the address later keep nobody out.
+    expect((await send('/console/sign-in', { email, password: PASSWORD })).status).toBe(303)
+    const earlier = (db: Db) =>
+      db
+        .updateTable('console_user')
+        .set({ accepted_ms: 1 })
+        .where('email', '=', email)
+        .where('user_id', '<>', own.userId)
+    await cloud.db.database.write((db) => earlier(db).execute())
     expect((await cloud.get('/console/sign-in')).text).not.toContain('name="account"')
     const failed = await send('/console/sign-in', { email, password: PASSWORD })
     expect([failed.status, await failed.text()]).toEqual([401, expect.stringContaining('name="account"')])

@@ -229,6 +229,17 @@ inFullSizeOnEveryDatabase('sign-in with OpenID Connect', (kind) => {
     })
   })
 
+  it('takes no name from the provider that the API refuses', async () => {
+    for (const name of ['Ev\u202eil', 'a\nb', 'x'.repeat(81)]) {
+      people++
+      idp.state.person = { ...idp.state.person, sub: `named-${people}`, email: `named${people}@shop.example`, name }
+      const { userId } = await invite('manager', idp.state.person.email)
+      expect((await signInWith()).status).toBe(303)
+      const { users } = await cloud.ok(owner, 'fetchUsers')
+      expect(users.find((user: Json) => user.userId === userId)).toMatchObject({ name: idp.state.person.email })
+    }
+  })
+
   it('refuses an address that is not ASCII', async () => {
     await cloud.ok(owner, 'inviteUser', { email: 'mark@shop.example', role: 'admin' })
     idp.state.person = { sub: 'kelvin', email: 'mar\u212a@shop.example', email_verified: true }
@@ -265,6 +276,8 @@ inFullSizeOnEveryDatabase('sign-in with OpenID Connect', (kind) => {
     expect((await finish({ ...good, cookie: '' })).status, 'no cookie').toBe(401)
     expect((await finish(with_(`?code=${searchParams.get('code')}&state=forged`))).status).toBe(401)
     expect((await finish(with_(`?error=access_denied&state=${searchParams.get('state')}`))).status).toBe(401)
+    // Whoever calls may write any error into the address.
+    expect((await finish(with_(`?error=invalid_client&state=${searchParams.get('state')}`))).status).toBe(401)
     expect((await finish(good)).status, 'the good one').toBe(303)
     expect((await finish(good)).status, 'replayed').toBe(401)
     const late = await visit()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { BODY_ROOM, bodyRoom } from '../../../../cloud/service/http/api.ts'
+import { BODY_ROOM, bodyRoom } from '../../../../cloud/service/http/body.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 
 const MB = 1024 * 1024

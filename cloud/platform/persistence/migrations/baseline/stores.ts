@@ -25,6 +25,8 @@ export const STORES: readonly string[] = [
   // Small picture of an uploaded image, for the agents. `image_url`: Address of the image, as products name it.
   // `hash`: SHA-256 of the picture, base64url. `bytes`: WebP, base64url.
   `CREATE TABLE product_picture (image_url text PRIMARY KEY, hash text NOT NULL, bytes text NOT NULL)`,
+  // Bytes of the pictures that a tenant uploaded, also of those that it replaced: their files stay.
+  `CREATE TABLE image_room (tenant text PRIMARY KEY, bytes bigint NOT NULL)`,
   `CREATE INDEX product_picture_by_hash ON product_picture (hash)`,
   // `category`: The product's category, folded, for filters. Null if it is blank. `updated_ms`: Time of the last
   // price change in this store. `doc`: JSON of the product with this store's price, as responses contain it. `words`:
