@@ -128,7 +128,8 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 }
 
 /**
- * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
+ * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The code of a
+ * till counts as a receipt. The number
  * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
  * The value of one receipt is at most the ceiling of `maxRiskClass`. If no exit gate releases goods, it is also at most
  * `MAX_ENTRIES` times the highest unit price that needs no staff. Approvals by staff are

@@ -161,6 +161,12 @@ const TillSales = z.strictObject({
     .max(10_000_000)
     .default(100_000)
     .describe('EUR: value of the sales of one till in an hour. Further ones are recorded, but release nothing.'),
+  codes: z
+    .enum(['barrier', 'release'])
+    .default('barrier')
+    .describe(
+      'What a code that a till prints does. `barrier`: it opens one barrier. `release`: it also releases labels by their product, if it has 40 random bits.',
+    ),
 })
 
 /** The protection policy of one store (ADR releases). */

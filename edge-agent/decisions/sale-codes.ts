@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { SoldCode } from '../../policy/documents/till-notice.ts'
 import { keyRing, type KeyRing, type Signer } from '../../policy/documents/keys.ts'
+import { releasesByCode } from '../../policy/receipts/code-strength.ts'
 import {
   extractReceiptToken,
   openReceipt,
@@ -21,10 +22,15 @@ export type KnownSale = Pick<SoldCode, 'sale' | 'exp' | 'riskClass'> & {
   goods: string | undefined
 }
 
+interface MayRelease {
+  /** False: the code opens a barrier, and is nothing to a deactivator (`tillSales.codes` of the policy). */
+  readonly releases: boolean
+}
+
 /** `sale`: the cloud has no receipt for the code yet, or cannot be reached. `needs_staff`: two sales have the code. */
 export type SoldByCode =
-  | Exclude<FoundReceipt, { kind: 'none' }>
-  | { kind: 'sale'; sale: KnownSale }
+  | (Exclude<FoundReceipt, { kind: 'none' }> & MayRelease)
+  | ({ kind: 'sale'; sale: KnownSale } & MayRelease)
   | { kind: 'none'; why: (FoundReceipt & { kind: 'none' })['why'] | 'needs_staff' }
 
 interface SaleCodesParts {
@@ -47,7 +53,7 @@ export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<S
   if (!looksLikeReceiptCode(text)) return { kind: 'none', why: 'unknown_code' }
   const answer = link.isOnline ? await link.call('getReceiptFromCode', { storeId, code: text }) : undefined
   if (answer?.kind === 'answered' && typeof answer.body['token'] === 'string')
-    return { kind: 'receipt', text: answer.body['token'] }
+    return { kind: 'receipt', text: answer.body['token'], releases: answer.body['releases'] === true }
   if (answer?.kind === 'refused' && answer.code === 'receipt_expired') return { kind: 'none', why: 'receipt_expired' }
   if (answer?.kind === 'refused' && answer.code === 'code_of_several_sales') return { kind: 'none', why: 'needs_staff' }
   const isUnknown = answer?.kind === 'refused' && answer.status === 404
@@ -71,6 +77,7 @@ function knownHere(parts: SaleCodesParts, text: string): SoldByCode | undefined 
   return (
     sale && {
       kind: 'sale',
+      releases: releasesByCode(parts.trust.policy?.policy.tillSales.codes ?? 'barrier', text),
       sale: { sale: sale.sale, exp: sale.exp, riskClass: sale.riskClass, goods: sale.goods },
     }
   )

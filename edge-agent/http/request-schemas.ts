@@ -21,7 +21,11 @@ export const AuthorizeRequest = z
     protectionAction: z.enum(PROTECTION_ACTIONS),
     token: z.string().max(4_096).optional().describe('Authorization token of the cloud.'),
     receipt: z.string().max(4_096).optional().describe('Receipt token, or the scanned text of a receipt.'),
-    scan: z.string().max(4_096).optional().describe('Scanned text of any kind: receipt, token or EPC.'),
+    scan: z
+      .string()
+      .max(4_096)
+      .optional()
+      .describe('Scanned text of any kind: receipt, token, EPC or the code of a till.'),
     epc: z.string().max(200).optional().describe('EPC of the tag, in hex or as an SGTIN URI.'),
     tagUid: z.string().max(40).optional().describe('UID of an NFC tag, in hex.'),
     tagId: z.string().max(128).optional().describe('Number that is printed on the tag.'),

@@ -153,6 +153,7 @@ export const ScanResult = z
         'purchase_not_paid',
         'receipt_expired',
         'number_ambiguous',
+        'code_for_exit',
         'unknown_code_or_number',
         'product_code',
         'wrong_badge',

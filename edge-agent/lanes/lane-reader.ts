@@ -156,11 +156,13 @@ export class LaneReader {
     const { deviceId, operatorId } = base
     const sold = await this.saleOfCode(deviceId, text, operatorId !== undefined)
     if (sold.kind === 'none') return notUnderstood(sold.why)
+    const isExit = rightClassOf(base.action) === 'exit'
+    if (!sold.releases && !isExit) return notUnderstood('code_for_exit')
     // Without the receipt, the goods of the sale are unknown here. Its tags count as paid by themselves.
     if (sold.kind === 'sale')
-      return rightClassOf(base.action) === 'exit'
-        ? { request: { ...base, sale: sold.sale, identifiers: {} } }
-        : notUnderstood('needs_connection')
+      return isExit ? { request: { ...base, sale: sold.sale, identifiers: {} } } : notUnderstood('needs_connection')
+    // A remembered receipt would cover tags by their products.
+    if (!sold.releases) return { request: { ...base, receipt: sold.text, identifiers: {} } }
     const rest = this.#rememberReceipt(deviceId, this.#parts.deviceOf(deviceId), sold.text)
     return rest
       ? { result: receiptResult(this.#parts.items, rest) }

@@ -60,6 +60,7 @@ export type ScanResult =
         | 'purchase_not_paid'
         | 'receipt_expired'
         | 'number_ambiguous'
+        | 'code_for_exit'
         | 'unknown_code_or_number'
         | 'product_code'
         | 'wrong_badge'

@@ -2760,6 +2760,7 @@ FetchProtectionPolicyResponsePolicyTillSales = TypedDict(
         "agents": List[str],
         "salesPerHour": int,
         "valuePerHour": float,
+        "codes": Literal["barrier", "release"],
     },
 )
 
@@ -3803,6 +3804,7 @@ GetReceiptFromCodeResponse = TypedDict(
         "purchaseId": str,
         "token": str,
         "expiresAt": str,
+        "releases": bool,
     },
 )
 
@@ -6229,6 +6231,7 @@ SimulateProtectionPolicyRequestPolicyTillSales = TypedDict(
         "agents": NotRequired[List[str]],
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
+        "codes": NotRequired[Literal["barrier", "release"]],
     },
 )
 
@@ -7484,6 +7487,7 @@ UpdateProtectionPolicyRequestPolicyTillSales = TypedDict(
         "agents": NotRequired[List[str]],
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
+        "codes": NotRequired[Literal["barrier", "release"]],
     },
 )
 
@@ -7568,6 +7572,7 @@ UpdateProtectionPolicyResponsePolicyTillSales = TypedDict(
         "agents": List[str],
         "salesPerHour": int,
         "valuePerHour": float,
+        "codes": Literal["barrier", "release"],
     },
 )
 

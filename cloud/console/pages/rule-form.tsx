@@ -23,6 +23,8 @@ const FIELD_OF: Readonly<Record<string, string>> = {
   unknownTag: 'unknownTag',
   'tillSales.salesPerHour': 'salesPerHour',
   'tillSales.valuePerHour': 'valuePerHour',
+  // A form does not keep fields with `code` in their name, as those of secrets.
+  'tillSales.codes': 'printed',
 }
 
 /** Field of the form for a path of the request. */
@@ -57,6 +59,7 @@ export function valuesOfPolicy(policy: ProtectionPolicy): Record<string, string>
     unknownTag,
     salesPerHour: String(tillSales.salesPerHour),
     valuePerHour: String(tillSales.valuePerHour),
+    printed: tillSales.codes,
     rest: JSON.stringify(rest, null, 2),
     ...(isLong
       ? { severityLines: 'json' }
@@ -98,6 +101,7 @@ export function policyOfForm(form: FormFields): Record<string, unknown> {
       ...objectIn(rest, 'tillSales'),
       salesPerHour: number('salesPerHour'),
       valuePerHour: number('valuePerHour'),
+      codes: form.text('printed') ?? null,
     },
   }
 }
@@ -197,6 +201,11 @@ export function RuleFields({
         <legend class="group">{t.tills}</legend>
         {decimal('salesPerHour', t.salesPerHour)}
         {decimal('valuePerHour', t.valuePerHour)}
+        <Select
+          {...field('printed')}
+          label={t.codes}
+          choices={(['barrier', 'release'] as const).map((value) => ({ value, label: t.codesOf[value] }))}
+        />
       </fieldset>
       <details open={form.errors['rest'] !== undefined}>
         <summary>{t.rest}</summary>

@@ -11,6 +11,7 @@ import {
 } from '../../../policy/till-sale.ts'
 import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import { releasesByCode } from '../../../policy/receipts/code-strength.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
@@ -19,6 +20,7 @@ import { endsSoon } from '../../platform/operations/short-transaction.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
+import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { REFUND_EVENTS } from '../checkout/book-refund.ts'
 import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
 import { recordSale, type CustomerOfSale, type SaleResult } from './record-sale.ts'
@@ -232,27 +234,46 @@ export const getReceiptFromCode = operation({
     purchaseId: z.string(),
     token: z.string().describe('Receipt token, for `verifyProtectedItem` and agents.'),
     expiresAt: z.string().describe('When devices stop accepting the receipt.'),
+    releases: z
+      .boolean()
+      .describe(
+        'False: the code only opens a barrier, by the policy (`tillSales.codes`) or because it has too few random bits. Use the receipt for nothing else.',
+      ),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', code: '20261120-3-4711-8F2K' },
   async run(call, { storeId, code }) {
     const store = await ownStore(call, storeId)
-    const sale = await findSale(call.db, await saleKeyOfPrint(call, store, code))
+    const { saleKey, releases } = await printedSale(call, store, code)
+    const sale = await findSale(call.db, saleKey)
     const purchase = sale?.purchase_id && (await findPurchase(call.db, store.tenant, sale.purchase_id))
     if (!purchase || purchase.receipt_token === null || purchase.receipt_exp === null)
       throw notFound('sale with this code')
     if (isReceiptExpired(purchase, call.nowMs))
       throw precondition('receipt_expired', 'the receipt expired 24 hours after the sale: staff decide')
     const { purchase_id: purchaseId, receipt_token: token, receipt_exp: expS } = purchase
-    return { success: true as const, purchaseId, token, expiresAt: iso(expS * 1_000) }
+    return { success: true as const, purchaseId, token, expiresAt: iso(expS * 1_000), releases }
   },
 })
 
-/** Identity of the sale that printed this text: a code, or the receipt that an agent signed. Throws 404 and 409. */
-async function saleKeyOfPrint(call: Call, store: Row<'store'>, text: string): Promise<string> {
+/**
+ * Identity of the sale that printed this text: a code, or the receipt that an agent signed. `releases`: it stands for
+ * the receipt, and does not only open a barrier. Throws 404 and 409.
+ */
+async function printedSale(
+  call: Call,
+  store: Row<'store'>,
+  text: string,
+): Promise<{ saleKey: string; releases: boolean }> {
   const receipt = await openAgentReceipt(call.db, text, call.nowMs)
-  if (!receipt)
-    return saleKeyOfCode(call, store, receiptCodeHash(store.store_id, text), call.nowMs - RECEIPT_LIFE * 1_000)
-  if (receipt.ok && receipt.claims.storeId === store.store_id) return Buffer.from(receipt.claims.cti).toString('hex')
+  if (!receipt) {
+    const code = receiptCodeHash(store.store_id, text)
+    return {
+      saleKey: await saleKeyOfCode(call, store, code, call.nowMs - RECEIPT_LIFE * 1_000),
+      releases: releasesByCode(policyOf(store).tillSales.codes, text),
+    }
+  }
+  if (receipt.ok && receipt.claims.storeId === store.store_id)
+    return { saleKey: Buffer.from(receipt.claims.cti).toString('hex'), releases: true }
   if (!receipt.ok && receipt.fault === 'key_revoked')
     throw precondition('agent_revoked', 'the agent that signed this receipt was revoked: staff decide')
   throw notFound('sale with this receipt')

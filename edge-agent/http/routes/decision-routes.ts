@@ -1,5 +1,7 @@
 import type { Hono, MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
+import { rightClassOf } from '../../../policy/vocabulary.ts'
 import { classifyScan } from '../../decisions/classify-scan.ts'
 import type { AuthorizeRequest as Presented } from '../../decisions/request.ts'
 import type { SoldByCode } from '../../decisions/sale-codes.ts'
@@ -73,8 +75,9 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     const body = await readBody(c, AuthorizeRequest)
     if (body instanceof Response) return body
     const operator = agent.operators.find(sessionOf(c))
-    const { deviceId, protectionAction, token, receipt, scan, scanSource, tagUid, tagId, itemLineId } = body
-    const { epc: scannedEpc, ...presented } = await presentedAs(token, receipt, scan, (text) =>
+    const { deviceId, protectionAction, scanSource, tagUid, tagId, itemLineId } = body
+    const isItemNamed = [body.epc, tagUid, tagId, itemLineId].some((name) => name !== undefined)
+    const { epc: scannedEpc, ...presented } = await presentedAs(body, isItemNamed, (text) =>
       agent.lanes.saleOfCode(deviceId, text, operator !== undefined),
     )
     const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid, tagId, itemLineId })
@@ -114,9 +117,8 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
 
 /** Recognizes a scanned text. Treats an unknown text as a receipt, so that the decision denies it. */
 async function presentedAs(
-  token: string | undefined,
-  receipt: string | undefined,
-  scan: string | undefined,
+  { token, receipt, scan, protectionAction }: z.output<typeof AuthorizeRequest>,
+  isItemNamed: boolean,
   saleOfCode: (text: string) => Promise<SoldByCode>,
 ): Promise<Pick<Presented, 'token' | 'receipt' | 'sale'> & { epc?: string }> {
   if (token !== undefined) return { token }
@@ -127,5 +129,8 @@ async function presentedAs(
   if (scanned.kind === 'epc') return { epc: scanned.epc }
   const sold = scanned.kind === 'unknown' ? await saleOfCode(scan) : undefined
   if (sold?.kind === 'sale') return { sale: sold.sale }
-  return { receipt: sold?.kind === 'receipt' ? sold.text : scan }
+  if (sold?.kind !== 'receipt') return { receipt: scan }
+  if (sold.releases || (rightClassOf(protectionAction) === 'exit' && !isItemNamed)) return { receipt: sold.text }
+  // The code only opens a barrier. Tags that its sale names are paid by themselves.
+  return isItemNamed ? {} : { receipt: scan }
 }

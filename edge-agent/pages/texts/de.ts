@@ -275,8 +275,8 @@ export const de: Texts = {
     },
     needs_staff: {
       headline: 'Nur mit Personal',
-      what: 'Die Nummer eines Einkaufs gilt nur mit Personal.',
-      todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: anmelden, dann die Nummer noch einmal eingeben.',
+      what: 'Dieser Code gilt nur mit Personal.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen, oder das Personal fragen. Personal: anmelden, dann Nummer oder Code noch einmal eingeben.',
     },
     purchase_not_paid: {
       headline: 'Noch nicht bezahlt',
@@ -287,6 +287,11 @@ export const de: Texts = {
       headline: 'Mehrere Einkäufe',
       what: 'Mehrere Einkäufe enden mit diesen Zeichen.',
       todo: 'Personal: bitte die ganze Nummer des Einkaufs eingeben.',
+    },
+    code_for_exit: {
+      headline: 'Für den Ausgang',
+      what: 'Dieser Code öffnet die Schranke am Ausgang.',
+      todo: 'Bitte die Ware auflegen. Bleibt ein Etikett dran, das Personal fragen.',
     },
     receipt_expired: {
       headline: 'Beleg abgelaufen',

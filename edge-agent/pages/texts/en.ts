@@ -268,8 +268,8 @@ export const en: Texts = {
     },
     needs_staff: {
       headline: 'Staff only',
-      what: 'The number of a purchase works with staff only.',
-      todo: 'Please scan the QR code on the receipt. Staff: sign in, then enter the number again.',
+      what: 'This code works with staff only.',
+      todo: 'Please scan the QR code on the receipt, or ask our staff. Staff: sign in, then enter the number or code again.',
     },
     purchase_not_paid: {
       headline: 'Not paid yet',
@@ -280,6 +280,11 @@ export const en: Texts = {
       headline: 'Several purchases',
       what: 'Several purchases end with these characters.',
       todo: 'Staff: enter the whole number of the purchase.',
+    },
+    code_for_exit: {
+      headline: 'For the exit',
+      what: 'This code opens the barrier at the exit.',
+      todo: 'Please put the goods here. If a label stays on, ask our staff.',
     },
     receipt_expired: {
       headline: 'Receipt expired',

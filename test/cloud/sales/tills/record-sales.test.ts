@@ -220,6 +220,20 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     expect((await shop.call('getReceiptFromCode', { storeId: shop.storeId, code: 'unknown-code' })).status).toBe(404)
   })
 
+  it('says which codes release labels: random ones, if the policy allows it', async () => {
+    const { storeId } = shop
+    const codes = ['9f86d081884c7d65', '2026112000004711']
+    await recordOne(sale({ receiptCodes: codes }))
+    const releases = () =>
+      Promise.all(codes.map(async (code) => (await shop.ok('getReceiptFromCode', { storeId, code })).releases))
+    expect(await releases()).toEqual([false, false])
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    const tillSales = { ...policy.tillSales, codes: 'release' }
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales } })
+    expect(await releases()).toEqual([true, false])
+    await shop.ok('updateProtectionPolicy', { storeId, policy })
+  })
+
   it('takes weighed goods, discounts, returned empties and returns in one sale', async () => {
     const { epc } = await shop.newItem(jacket)
     await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
