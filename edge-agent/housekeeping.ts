@@ -46,7 +46,7 @@ export function startHousekeeping({
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeRequests.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.till.prune(now - TAGS_DAYS * DAY_MS, now - SALES_DAYS * DAY_MS, ledger.journal.acked)
+        ledger.till.prune(now - TAGS_DAYS * DAY_MS, now - SALES_DAYS * DAY_MS, ledger.journal.acked, now)
         ledger.journal.prune(now - (trust.policy?.ledgerDays ?? LEDGER_DAYS) * DAY_MS)
       }
       if (timeTrust !== 'none') onRun(now)

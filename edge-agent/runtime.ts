@@ -27,6 +27,7 @@ import { TillSales } from './decisions/till-sales.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { ReleaseNotices } from './peers/release-notices.ts'
+import { HomeCodes } from './peers/home-codes.ts'
 import { TillNotices } from './peers/till-notices.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
@@ -82,6 +83,7 @@ export class Agent {
   /** What tills report. */
   readonly sales: TillSales
   readonly tillNotices: TillNotices
+  readonly homeCodes: HomeCodes
   readonly link: CloudConnection
   readonly home: Home
   /** Release notices between the agents of the store. */
@@ -130,6 +132,8 @@ export class Agent {
       this.#changed()
     }
     this.tillNotices = new TillNotices({ ...this.#base, signer: this.#cloud.key.signer, onChanged })
+    const { tillNotices } = this
+    this.homeCodes = new HomeCodes({ ...this.#base, signer: this.#cloud.key.signer, tillNotices })
     this.sales = new TillSales({
       ...this.#base,
       policy: () => this.trust.policy?.policy,
@@ -321,6 +325,7 @@ export class Agent {
   #openLanes(authorizer: Authorizer): Lanes {
     const { wiring, journal, signal } = this.#devices
     const { feed, counters } = this
+    const fetchFromHome = (code: string) => this.homeCodes.fetch(code)
     return new Lanes({
       ...this.#base,
       operators: this.operators,
@@ -335,7 +340,7 @@ export class Agent {
         return answer
       },
       receiptOfPurchase: (named) => receiptOfPurchase(this.link, named),
-      saleOfCode: (code) => saleOfCode({ ...this.#base, link: this.link }, code),
+      saleOfCode: (code) => saleOfCode({ ...this.#base, link: this.link, fetchFromHome }, code),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),
       onCrowded: () => this.#changed(),

@@ -40,13 +40,15 @@ interface SaleCodesParts {
   clock: Pick<AgentClock, 'now'>
   storeId: string
   agentId: string
+  /** Stores what the receipt home knows about the hash of a code. Never throws. */
+  fetchFromHome(code: string): Promise<void>
 }
 
 /**
  * Finds the sale of a code that a till printed on its receipt (ADR till-sales). Never throws.
  *
  *   online ─▶ the cloud: the receipt of the sale
- *   offline, or the cloud does not know it yet ─▶ what tills reported here, or other agents announced
+ *   offline, or the cloud does not know it yet ─▶ what tills reported here, or other agents announced ─▶ the receipt home
  */
 export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<SoldByCode> {
   const { link, storeId } = parts
@@ -57,6 +59,9 @@ export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<S
   if (answer?.kind === 'refused' && answer.code === 'receipt_expired') return { kind: 'none', why: 'receipt_expired' }
   if (answer?.kind === 'refused' && answer.code === 'code_of_several_sales') return { kind: 'none', why: 'needs_staff' }
   const isUnknown = answer?.kind === 'refused' && answer.status === 404
+  const known = knownHere(parts, text)
+  if (known) return known
+  await parts.fetchFromHome(receiptCodeHash(storeId, text))
   return knownHere(parts, text) ?? { kind: 'none', why: isUnknown ? 'unknown_code' : 'needs_connection' }
 }
 
@@ -70,7 +75,7 @@ function salesOfCode(
   return sales.filter(({ sender }) => agents.includes(sender === '' ? agentId : sender))
 }
 
-function knownHere(parts: SaleCodesParts, text: string): SoldByCode | undefined {
+function knownHere(parts: Omit<SaleCodesParts, 'fetchFromHome'>, text: string): SoldByCode | undefined {
   const code = receiptCodeHash(parts.storeId, text)
   const [sale, another] = salesOfCode(parts, code, parts.clock.now().nowMs / 1_000)
   if (another) return { kind: 'none', why: 'needs_staff' }

@@ -395,6 +395,16 @@ export const AGENT_OPERATIONS = {
     response: answers.SignedAnswer,
     errors: ['not_home', 'too_many_questions', ...LEDGER_ERRORS],
   },
+  codeOfHome: {
+    method: 'POST',
+    path: '/v1/home/code',
+    callers: 'agents',
+    summary: 'Requests the sales of a code that a till printed from the receipt home. The request is signed.',
+    needsCredential: false,
+    request: requests.HomeRequest,
+    response: answers.SoldNotices,
+    errors: ['not_home', 'too_many_questions', ...LEDGER_ERRORS],
+  },
   announceTillSales: {
     method: 'POST',
     path: '/v1/till-notices',

@@ -329,6 +329,9 @@ export const WalkRecording = z.strictObject({
   ),
 })
 
+export const SoldNotices = z.strictObject({
+  notices: z.array(z.string()).describe('Signed notices of the agents that recorded the sales of the code.'),
+})
 export const SignedAnswer = z.strictObject({ answer: z.string() })
 
 export const SearchAnswer = z.union([

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Database as Connection } from 'better-sqlite3'
 import { NOTICE_CHARACTERS, NOTICE_TAGS_LIMIT, RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -116,6 +117,7 @@ export class TillReports {
   readonly #codes
   readonly #codeChanges
   readonly #saveCode
+  readonly #notices
   readonly #acknowledge
   readonly #prune
 
@@ -155,8 +157,9 @@ export class TillReports {
       `SELECT ${CODE}, change FROM till_code WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
     this.#saveCode = db.prepare(
-      'INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change) ON CONFLICT (code, sale) DO NOTHING',
+      'INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change, notice) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change, @notice) ON CONFLICT (code, sale) DO NOTHING',
     )
+    this.#notices = noticeStatements(db)
     this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
@@ -315,12 +318,20 @@ export class TillReports {
 
   /** Stores a code that a till printed on a sale reported here. */
   saveCode(code: SoldCode): void {
-    this.#saveCode.run({ ...code, sender: '', change: this.#next() })
+    this.#saveCode.run({ ...code, sender: '', change: this.#next(), notice: null })
   }
 
-  /** Stores a code of a sale that another agent announced. */
-  receiveCode(code: SoldCode, sender: string): void {
-    this.#saveCode.run({ ...code, sender, change: 0 })
+  /** Stores codes of sales that another agent announced. `notice`: its text, if this agent keeps it to forward it. */
+  receiveCodes(codes: readonly SoldCode[], sender: string, notice?: string): void {
+    const key = notice === undefined ? null : hash('sha256', notice, 'hex')
+    const isNew = codes.map((code) => this.#saveCode.run({ ...code, sender, change: 0, notice: key }).changes > 0)
+    if (isNew.includes(true) && key !== null)
+      this.#notices.save.run(key, notice, Math.max(...codes.map(({ exp }) => exp)))
+  }
+
+  /** The notice with which another agent announced this sale; undefined if this agent does not keep it. */
+  noticeOf({ code, sale }: Pick<SoldCode, 'code' | 'sale'>): string | undefined {
+    return this.#notices.find.get(code, sale)?.text
   }
 
   /** Sales that printed this code and whose receipt is valid after `nowS`, with the agent that announced them. */
@@ -391,12 +402,27 @@ export class TillReports {
     return this.#change
   }
 
-  /** Deletes acknowledged reports: those of tags from before `tagsMs`, and others from before `salesMs`. */
-  prune(tagsMs: number, salesMs: number, acked: number): void {
+  /**
+   * Deletes acknowledged reports: those of tags from before `tagsMs`, and others from before `salesMs`; and notices whose
+   * codes have expired.
+   */
+  prune(tagsMs: number, salesMs: number, acked: number, nowMs: number): void {
     const [tags, sales, returns, codes] = this.#prune
     tags?.run(tagsMs)
     sales?.run(salesMs, acked)
     returns?.run(salesMs, acked)
     codes?.run(Math.floor(tagsMs / 1_000))
+    this.#notices.prune.run(Math.floor(nowMs / 1_000))
+  }
+}
+
+/** Notices of other agents, which this agent as the receipt home forwards. */
+function noticeStatements(db: Connection) {
+  return {
+    find: db.prepare<[string, string], { text: string }>(
+      'SELECT text FROM till_notice JOIN till_code ON notice = hash WHERE code = ? AND sale = ?',
+    ),
+    save: db.prepare('INSERT INTO till_notice (hash, text, exp) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
+    prune: db.prepare('DELETE FROM till_notice WHERE exp < ?'),
   }
 }

@@ -7,6 +7,7 @@ import { retryDelays, type Cancel, type Platform } from '../../policy/platform.t
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SALE_NAMES_LIMIT } from '../ledger/till-reports.ts'
+import { isSaleOver } from '../decisions/sale-goods.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
@@ -92,8 +93,11 @@ export class TillNotices {
       if (other.agentId !== agentId && other.url !== null) void this.#deliver(other.agentId)
   }
 
-  /** Verifies a notice of another agent and stores it. Resolves when it is durable. */
-  async receive(text: string): Promise<NoticeReply> {
+  /**
+   * Verifies a notice of another agent and stores it. Resolves when it is durable. `isForwarded`: the receipt home sent
+   * it later. Then only its codes count, because its tags may have changed since.
+   */
+  async receive(text: string, isForwarded = false): Promise<NoticeReply> {
     const { agentId, storeId, trust, ledger, clock, onChanged } = this.#parts
     const { iss } = decodeUnverifiedClaims(text)
     if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
@@ -105,7 +109,10 @@ export class TillNotices {
     const notice = TillNotice.safeParse(opened.claims)
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no sales' }
     const { nowMs, trust: timeTrust } = clock.now()
-    const { iat, exp, tags, codes } = notice.data
+    const { iat, codes } = notice.data
+    const tags = isForwarded ? [] : notice.data.tags
+    // No code is valid for longer than a receipt.
+    const exp = isForwarded ? iat + RECEIPT_LIFE : notice.data.exp
     const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
     const retryAfterSeconds = this.#take(iss, tags.length + codes.length)
@@ -123,12 +130,33 @@ export class TillNotices {
         if (sale !== null) ended += ledger.till.endSale(sale, isTrusted)
       }
       // No receipt is valid longer than a day.
-      const latestS = Math.floor(nowMs / 1_000) + RECEIPT_LIFE + CLOCKS_DIFFER_S
-      for (const code of codes) ledger.till.receiveCode({ ...code, exp: Math.min(code.exp, latestS) }, iss)
+      const fromS = Math.floor(nowMs / 1_000)
+      const latestS = (isForwarded ? Math.min(fromS, iat) : fromS) + RECEIPT_LIFE + CLOCKS_DIFFER_S
+      const limited = codes.map((code) => ({ ...code, exp: Math.min(code.exp, latestS) }))
+      ledger.till.receiveCodes(limited, iss, trust.policy?.policy.home === agentId ? text : undefined)
     })
     onChanged()
     if (ended > 0) this.send()
     return ended >= SALE_NAMES_LIMIT ? { kind: 'too_many', retryAfterSeconds: 1 } : { kind: 'taken' }
+  }
+
+  /**
+   * As the receipt home: the notices from which another agent learns which sales printed this code, at most two. Empty if
+   * there is none, if a sale is over, or if this agent lacks the notice of one: the other agent must not take it for the
+   * only one.
+   */
+  noticesOf(code: string): string[] {
+    const { agentId, trust, ledger, clock } = this.#parts
+    const agents = trust.policy?.policy.tillSales.agents ?? []
+    const sales = ledger.till
+      .salesWithCode(code, Math.floor(clock.now().nowMs / 1_000))
+      .filter(({ sender }) => agents.includes(sender === '' ? agentId : sender))
+      .slice(0, 2)
+    const notices = sales.map(({ sender, ...sale }) => {
+      if (isSaleOver(this.#parts, sale.sale)) return undefined
+      return sender === '' ? this.#sign({ tags: [], codes: [sale] }) : ledger.till.noticeOf(sale)
+    })
+    return notices.every((notice) => notice !== undefined) ? notices : []
   }
 
   stop(): void {

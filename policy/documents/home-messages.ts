@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Ordinals } from '../journal.ts'
+import { CodeHash } from '../till-sale.ts'
 import { DENY_REASONS, OUTCOMES, RIGHT_CLASSES } from '../vocabulary.ts'
 
 /** Release notices between the agents of a store. */
@@ -89,3 +90,7 @@ export type HomeTimeRequest = z.infer<typeof HomeTimeRequest>
 /** `hometime+jwt`: signed time of the receipt home, ms since 1970. */
 export const HomeTimeResponse = z.strictObject({ ...Common, iss: z.string(), jti: z.string(), timeMs: z.int().min(0) })
 export type HomeTimeResponse = z.infer<typeof HomeTimeResponse>
+
+/** `askcode+jwt`: request for the sales of a code that a till printed. The answer has notices of their agents (`till+jwt`). */
+export const HomeCodeRequest = z.strictObject({ ...Common, iss: z.string().max(128), code: CodeHash })
+export type HomeCodeRequest = z.infer<typeof HomeCodeRequest>

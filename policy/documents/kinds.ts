@@ -38,6 +38,7 @@ export const DOCUMENT_KINDS = {
   homeRequest: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
   homeGrant: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
   homeTimeRequest: { typ: 'asktime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  homeCodeRequest: { typ: 'askcode+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
   release: { typ: 'release+jwt', use: 'agent', maxLife: MINUTE, maxLength: 4_096 },
   tillNotice: { typ: 'till+jwt', use: 'agent', maxLife: MINUTE, maxLength: BUNDLE },
   homeTimeResponse: { typ: 'hometime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },

@@ -44,6 +44,15 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     homeAnswers((question) => agent.home.answerTime(question)),
   )
 
+  app.post('/v1/home/code', async (c) => {
+    const body = await readBody(c, HomeRequest)
+    if (body instanceof Response) return body
+    const answered = agent.homeCodes.answer(body.question)
+    if (answered.kind === 'notices') return reply(c, 'codeOfHome', { notices: answered.notices })
+    if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
+    return refuse(c, 'not_home', 'this agent is not the receipt home, or does not know the agent that sent the request')
+  })
+
   const notices = noticeSlots()
   app.post('/v1/till-notices', async (c, next) => {
     // Before the body: a notice is large, and its check takes long.

@@ -126,12 +126,15 @@ const BASELINE = `
   CREATE TABLE till_tag (
     name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
     seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT) WITHOUT ROWID, STRICT;
-  -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag.
+  -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag. notice: the notice
+  -- of another agent that announced it, which this agent as the receipt home forwards.
   CREATE TABLE till_code (
     code TEXT NOT NULL, sale TEXT NOT NULL, exp INTEGER NOT NULL, risk_class INTEGER NOT NULL, goods TEXT NOT NULL, sender TEXT NOT NULL, change INTEGER NOT NULL,
-    PRIMARY KEY (code, sale)) WITHOUT ROWID, STRICT;
+    notice TEXT, PRIMARY KEY (code, sale)) WITHOUT ROWID, STRICT;
   CREATE INDEX till_code_change ON till_code (change) WHERE sender = '';
   CREATE INDEX till_code_end ON till_code (exp);
+  CREATE TABLE till_notice (hash TEXT PRIMARY KEY, text TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE INDEX till_notice_end ON till_notice (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
   CREATE INDEX till_tag_back ON till_tag (status, stored_ms) WHERE status IN ('returned', 'cancelled', 'sellable');
   CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE sale IS NOT NULL;

@@ -228,7 +228,7 @@ describe('a till at an agent', () => {
     const before = till.tag('Eforgotten')?.rank ?? 0
     till.acknowledge(1, [1, 1])
     const later = nowMs + 14 * 86_400_000
-    till.prune(later, later, 1)
+    till.prune(later, later, 1, later)
     expect(till.tag('Eforgotten')).toBeUndefined()
     till.saveTag('Eforgotten', 'returned', later, 2)
     expect(till.tag('Eforgotten')?.rank).toBeGreaterThan(before)

@@ -68,6 +68,7 @@ describe('the API of the agent', () => {
       '/v1/setup/test': [{ deviceId: 'dev_9', output: 'siren' }],
       '/v1/home/redeem': [{ question: 'x.y.z' }],
       '/v1/home/time': [{ question: 'x.y.z' }],
+      '/v1/home/code': [{ question: 'x.y.z' }],
       '/v1/releases': [{ notice: 'x.y.z' }],
     }
   })
