@@ -9,7 +9,7 @@ import {
 } from '../../cloud/platform/foundation/caller.ts'
 import type { ConsoleAccess, ConsoleUser, ConsolePage } from '../../cloud/console/frame/page.ts'
 import { consoleRoutes } from '../../cloud/console/frame/console.tsx'
-import { perform } from '../../cloud/platform/operations/perform.ts'
+import { perform, performStream } from '../../cloud/platform/operations/perform.ts'
 import { formBody } from './form-body.ts'
 import type { Shop } from './shop.ts'
 
@@ -53,6 +53,8 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
     },
     performAs: (session, { mode, ...call }) =>
       perform({ ...call, caller: callerOf(session.user, mode), isLegacyForm: false }, database, services),
+    streamAs: (session, { mode, ...call }) =>
+      performStream({ ...call, caller: callerOf(session.user, mode), isLegacyForm: false }, database, services),
     signInPage: async (c) => c.html('<h1>Sign in</h1>', 401),
     signOut: async () => undefined,
   }

@@ -1,5 +1,6 @@
 import type { Child } from 'hono/jsx'
-import { FRAME_FIELDS } from '../frame/form.ts'
+import { hashOfBytes } from '../../platform/operations/idempotency.ts'
+import { FRAME_FIELDS, type FormFields } from '../frame/form.ts'
 import type { ViewContext } from '../frame/page.ts'
 import { WAITING_COUNTS } from './live.tsx'
 import { Notice } from './notice.tsx'
@@ -8,19 +9,21 @@ import { Notice } from './notice.tsx'
  * A form that calls an action of the page. It works without scripts: the server answers with a redirect. With scripts,
  * htmx replaces the content without a scroll, and the address by that of the redirect: a question in the address would ask
  * for the same again after a reload. `about` are hidden fields, which also tell apart forms of one action. `upload`:
- * the form contains a file.
+ * the form contains a file. `download`: the answer is a file.
  */
 export function ActionForm({
   at,
   action,
   about = {},
   upload = false,
+  download = false,
   children,
 }: {
   at: ViewContext
   action: string
   about?: Readonly<Record<string, string>>
   upload?: boolean
+  download?: boolean
   children?: Child
 }) {
   const id = formId(action, about)
@@ -42,12 +45,14 @@ export function ActionForm({
       method="post"
       enctype={upload ? 'multipart/form-data' : undefined}
       action={length === 0 ? at.path : `${at.path}?${at.query}`}
-      hx-boost="true"
-      hx-target="#page"
-      hx-select="#page"
-      hx-select-oob={`#toasts,${WAITING_COUNTS}`}
-      hx-swap="outerHTML show:none"
-      hx-replace-url="true"
+      {...(!download && {
+        'hx-boost': 'true',
+        'hx-target': '#page',
+        'hx-select': '#page',
+        'hx-select-oob': `#toasts,${WAITING_COUNTS}`,
+        'hx-swap': 'outerHTML show:none',
+        'hx-replace-url': 'true',
+      })}
     >
       {Object.entries(hidden).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
@@ -160,3 +165,23 @@ export function Confirm({
     </>
   )
 }
+
+const BEFORE = 'before-'
+
+/** Hidden fields by which `isChanged` finds what people changed. They hold hashes, because texts may be long. */
+export function Before({ values }: { values: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      {Object.entries(values).map(([name, value]) => (
+        <input type="hidden" name={`${BEFORE}${name}`} value={markOf(value)} />
+      ))}
+    </>
+  )
+}
+
+/** True if the field differs from what the form showed (`Before`). */
+export function isChanged(form: FormFields, name: string): boolean {
+  return form.text(`${BEFORE}${name}`) !== markOf(form.text(name) ?? '')
+}
+
+const markOf = (text: string) => hashOfBytes(new TextEncoder().encode(text.trim())).slice(0, 16)

@@ -33,6 +33,18 @@ function hrefWith(at: PageContext, change: Readonly<Record<string, string>>): st
   return `${at.path}?${new URLSearchParams(change)}`
 }
 
+/** Stores in the menu of each page. The page of stores has all. */
+const SWITCHER_STORES = 50
+
+/** The chosen store, those in which something waits, then the others. */
+function switcherStores(at: PageContext): readonly Store[] {
+  const busy = new Set(at.busyStores.map(({ storeId }) => storeId))
+  const rank = ({ storeId }: Store) => (storeId === at.store?.storeId ? 0 : busy.has(storeId) ? 1 : 2)
+  return at.storesTotal <= SWITCHER_STORES
+    ? at.stores
+    : at.stores.toSorted((a, b) => rank(a) - rank(b)).slice(0, SWITCHER_STORES)
+}
+
 /** Chooses the store that the pages show. */
 function StoreSwitch({ at }: { at: PageContext }) {
   const texts = at.texts.frame
@@ -53,7 +65,7 @@ function StoreSwitch({ at }: { at: PageContext }) {
         {at.stores.length > 1 ? (
           <StoreLink href={hrefWith(at, { store: 'all' })} name={texts.allStores} isCurrent={at.store === undefined} />
         ) : null}
-        {at.stores.map((store) => (
+        {switcherStores(at).map((store) => (
           <StoreLink
             href={hrefWith(at, { store: store.storeId })}
             name={store.tradingName}
@@ -61,8 +73,10 @@ function StoreSwitch({ at }: { at: PageContext }) {
             isCurrent={store.storeId === at.store?.storeId}
           />
         ))}
-        {at.storesTotal > at.stores.length ? (
-          <p class="menu-title soft">{texts.moreStores(at.stores.length, at.storesTotal)}</p>
+        {at.storesTotal > SWITCHER_STORES ? (
+          <a class="menu-item" href="/console/stores">
+            {texts.moreStores(at.formats.number(at.storesTotal))}
+          </a>
         ) : null}
         {at.stores.length === 0 ? <p class="menu-title soft">{noStoreText(at)}</p> : null}
       </div>

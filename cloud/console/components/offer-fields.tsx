@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { hashOfBytes } from '../../platform/operations/idempotency.ts'
 import { addDays, dayOf, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import type { fetchOffer } from '../../shop/offers/read-operations.ts'
 import { numberOf, type FormFields, type FormState } from '../frame/form.ts'
 import type { PageContext } from '../frame/page.ts'
 import { amountText, cellsOf, cellText, withLineErrors } from '../frame/lines.ts'
 import { Checkbox, FieldError, TextArea, TextField } from './fields.tsx'
+import { Before } from './form.tsx'
 
 export type Offer = z.output<typeof fetchOffer.response>['offer']
 
@@ -14,8 +14,6 @@ const STORES_LISTED = 100
 /** Days that a new offer runs, unless changed. */
 const USUAL_DAYS = 14
 const STORE = 'store-'
-/** The value that the form showed, which the field is compared with. */
-const BEFORE = 'before-'
 
 /** Code or name of a product, as its line begins. */
 const headOf = ({ ean, name }: { ean?: string | undefined; name: string }) => ean ?? cellText(name)
@@ -56,13 +54,6 @@ export function storesOf(form: FormFields, at: PageContext, known: readonly stri
 
 const listedStores = (at: PageContext) => at.stores.slice(0, STORES_LISTED)
 
-/** True if the field differs from what the form showed. */
-export function isChanged(form: FormFields, name: string): boolean {
-  return form.text(`${BEFORE}${name}`) !== markOf(form.text(name) ?? '')
-}
-
-const markOf = (text: string) => hashOfBytes(new TextEncoder().encode(text.trim())).slice(0, 16)
-
 /** Start of the first day, or end of the last. A text that is no day stays, so that the operation rejects it. */
 export function timeOf(form: FormFields, name: 'validFrom' | 'validTo'): string {
   const day = form.text(name) ?? ''
@@ -97,9 +88,7 @@ export function OfferFields({ at, form, offer }: { at: PageContext; form: FormSt
         rows={8}
         required
       />
-      {Object.entries({ validFrom: first, validTo: last, products: lines }).map(([name, value]) => (
-        <input type="hidden" name={`${BEFORE}${name}`} value={markOf(value)} />
-      ))}
+      <Before values={{ validFrom: first, validTo: last, products: lines }} />
       <TextArea
         form={form}
         name="description"

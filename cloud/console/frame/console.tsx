@@ -4,6 +4,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { failureOfBody, type ErrorBody, type Multipart } from '../../platform/operations/validation.ts'
 import { announcedSize, readBytes, type TakeRoom } from '../../service/http/body.ts'
+import { streamResponse } from '../../service/http/api.ts'
 import { isMultipart } from '../../service/http/multipart.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { pages as registered } from '../pages/registry.ts'
@@ -371,6 +372,7 @@ class Console {
     for (const [index, input] of [await action.input(form, at)].flat().entries()) {
       const idempotencyKey = formKey && (index === 0 ? formKey : `${formKey}-${index}`)
       const call = { operation, mode: at.mode, input, idempotencyKey, requestId }
+      if (operation.stream) return this.#download(await this.#parts.access.streamAs(session, call), requestId)
       sent = input
       const { status, body } = await this.#parts.access.performAs(session, call)
       // A refusal by the state is stored for the form's key, and answered like a result.
@@ -400,6 +402,13 @@ class Console {
     setToast(c, page, name, this.#isSecure)
     const query = at.query.size === 0 ? '' : `?${at.query}`
     return c.redirect(action.next?.(result, at) ?? `${at.path}${query}`, 303)
+  }
+
+  #download(streamed: Awaited<ReturnType<ConsoleAccess['streamAs']>>, requestId: string): Response {
+    const { platform, log } = this.#parts.services
+    return streamResponse(streamed, CONSOLE_HEADERS, platform.timers, (err) =>
+      log.error({ requestId, err }, 'a download was aborted'),
+    )
   }
 
   async #render(

@@ -9,6 +9,7 @@ import type { ConsoleTexts } from '../texts/catalogue.ts'
 import type { Formats } from '../texts/texts.ts'
 import type { FormFields, FormState } from './form.ts'
 import type { Context } from 'hono'
+import type { performStream } from '../../platform/operations/perform.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
 
 /** A user as the console shows them. */
@@ -51,6 +52,8 @@ export interface ConsoleAccess {
   sessionOf(c: Context): Promise<ConsoleSession | undefined>
   /** Performs an operation with the rights of the user. Throws a `Failure`. */
   performAs(session: ConsoleSession, call: ConsoleCall): Promise<OperationResult>
+  /** Like `performAs`, for operations that stream a file. */
+  streamAs(session: ConsoleSession, call: ConsoleCall): ReturnType<typeof performStream>
   /** The sign-in page, for every address of the console while the browser is signed out. */
   signInPage(c: Context): Promise<Response>
   /** Ends this session, or all sessions of the user. */

@@ -49,9 +49,9 @@ function kindOf({ type, enum: values, anyOf, oneOf }: JsonSchema): FieldKind {
   return type === 'boolean' ? 'boolean' : 'json'
 }
 
-/** True for operations that take only a file, or whose answer is too long for a page. */
-function needsCommand({ multipart, stream }: Operation): boolean {
-  return multipart?.alsoJson === false || stream !== undefined
+/** True for operations that take only a file. */
+function needsCommand({ multipart }: Operation): boolean {
+  return multipart?.alsoJson === false
 }
 
 /** The value of a field. */
@@ -197,14 +197,14 @@ function OneOperation({ at }: { at: ViewContext<Operation | undefined> }) {
               <div>{back}</div>
             </>
           ) : (
-            <ActionForm at={at} action="run">
+            <ActionForm at={at} action="run" download={operation.stream !== undefined}>
               {fields.length === 0 ? <p>{t.noFields}</p> : null}
               {fields.map((field) => (
                 <OperationInput at={at} field={field} example={operation.example[field.name]} />
               ))}
               {changes ? <p class="small soft">{t.changesText}</p> : null}
               <div class="form-foot">
-                <Submit>{t.run}</Submit>
+                <Submit>{operation.stream ? t.download : t.run}</Submit>
                 {back}
               </div>
             </ActionForm>

@@ -7,6 +7,7 @@ import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
 import { devicePage } from './device.tsx'
+import { customersPage } from './customers.tsx'
 import { decisionsPage } from './decisions.tsx'
 import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
@@ -25,6 +26,7 @@ import { rulesPage } from './rules.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
+import { storePage, storesPage } from './stores.tsx'
 import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
 import { todayPage } from './today.tsx'
@@ -66,6 +68,9 @@ export const pages: readonly ConsolePage[] = [
   webhookPage,
   auditPage,
   ...operationPages(OPERATION_TABLE),
+  storesPage,
+  storePage,
+  customersPage,
   usersPage,
   profilePage,
 ]

@@ -6,7 +6,7 @@ import { asFailure } from '../../service/http/as-failure.ts'
 import { readBytes } from '../../service/http/body.ts'
 import { clientAddress } from '../../service/http/client-address.ts'
 import type { OperationLimits } from '../../service/http/operation-limits.ts'
-import { performerForPages, type PerformAs, userInMode } from '../../service/http/perform-as.ts'
+import { performerForPages, streamerForPages, type PerformAs, userInMode } from '../../service/http/perform-as.ts'
 import { sessionTokenOf, setSessionCookie, formSecretOf } from '../../service/http/authentication.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
@@ -40,6 +40,7 @@ export function consoleAccess(
 ): ConsoleAccess {
   const { config, platform } = services
   const performAs = performerForPages(database, services, limits)
+  const streamAs = streamerForPages(database, services, limits)
 
   const callerOf = async (c: Context) => {
     const token = sessionTokenOf(c, config)
@@ -58,6 +59,7 @@ export function consoleAccess(
       return { user, caller, mode, mayUseLive, csrfToken: formSecretOf(token) }
     },
     performAs: (session, { mode, ...call }) => performAs(userInMode(session.caller, mode), call),
+    streamAs: async (session, { mode, ...call }) => streamAs(userInMode(session.caller, mode), call),
     signInPage,
     async signOut(c: Context, { caller }: ConsoleSession, everywhere: boolean) {
       const operation = everywhere ? endSessions : signOut

@@ -22,6 +22,7 @@ import { recallsTexts } from './recalls.ts'
 import { rulesTexts } from './rules.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
+import { storesTexts } from './stores.ts'
 import { stockTexts } from './stock.ts'
 import { tagsTexts } from './tags.ts'
 import { todayTexts } from './today.ts'
@@ -56,6 +57,7 @@ const PARTS = {
   offers: offersTexts,
   loyalty: loyaltyTexts,
   developers: developersTexts,
+  stores: storesTexts,
 }
 
 type Parts = typeof PARTS

@@ -135,7 +135,8 @@ export const developersTexts = bilingual({
       json: 'as JSON',
       unset: 'Not set',
       noFields: 'It has no fields.',
-      notHere: 'A form cannot send files or show exports. Use the command line:',
+      notHere: 'A form cannot send files. Use the command line:',
+      download: 'Download the file',
     },
   },
   de: {
@@ -273,7 +274,8 @@ export const developersTexts = bilingual({
       json: 'als JSON',
       unset: 'Nicht gesetzt',
       noFields: 'Sie hat keine Felder.',
-      notHere: 'Ein Formular kann keine Dateien senden und keine Exporte zeigen. Nehmen Sie die Kommandozeile:',
+      notHere: 'Ein Formular kann keine Dateien senden. Nehmen Sie die Kommandozeile:',
+      download: 'Datei herunterladen',
     },
   },
 })

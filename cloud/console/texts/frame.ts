@@ -33,7 +33,7 @@ export const frameTexts = bilingual({
     newestOfStores: (shown: string, total: string) =>
       `The newest ${shown} of ${total} of all stores. Choose a store to see older ones.`,
     otherStores: (count: string) => `and ${count} more stores`,
-    moreStores: (shown: number, total: number) => `The first ${shown} of ${total} stores. Other stores open by a link.`,
+    moreStores: (total: string) => `All ${total} stores`,
     account: 'Account',
     accountOf: (name: string) => `Account of ${name}`,
     profile: 'My profile',
@@ -98,8 +98,7 @@ export const frameTexts = bilingual({
     newestOfStores: (shown: string, total: string) =>
       `Die neuesten ${shown} von ${total} aller Filialen. Ältere sehen Sie, wenn Sie eine Filiale wählen.`,
     otherStores: (count: string) => `und ${count} weitere Filialen`,
-    moreStores: (shown: number, total: number) =>
-      `Die ersten ${shown} von ${total} Filialen. Andere Filialen öffnet ein Link.`,
+    moreStores: (total: string) => `Alle ${total} Filialen`,
     account: 'Konto',
     accountOf: (name: string) => `Konto von ${name}`,
     profile: 'Mein Profil',

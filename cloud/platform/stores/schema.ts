@@ -44,15 +44,20 @@ export const Store = z.strictObject({
 })
 export type Store = z.infer<typeof Store>
 
+/** How shoppers reach the store. */
+export const CONTACT = {
+  phone: z.string().optional(),
+  email: z.string().optional(),
+  website: z.string().optional(),
+  openingHours: z.record(z.string(), z.string()).optional(),
+}
+
 /** Store, master data form. */
 export const StoreMasterData = z.strictObject({
   id: z.string(),
   name: z.strictObject({ legal: z.string(), trading: z.string() }),
   address: z.strictObject({ street: z.string(), city: z.string(), postalCode: z.string(), countryCode: z.string() }),
   coordinates: z.strictObject({ latitude: z.number(), longitude: z.number() }).optional(),
-  phone: z.string().optional(),
-  email: z.string().optional(),
-  website: z.string().optional(),
   media: z.record(z.string(), z.string()).optional(),
   social: z.record(z.string(), z.string()).optional(),
   mode: z.enum(['demo', 'live']),
@@ -60,7 +65,7 @@ export const StoreMasterData = z.strictObject({
   hasScanAndGo: z.boolean(),
   hasOffers: z.boolean(),
   rating: z.number(),
-  openingHours: z.record(z.string(), z.string()).optional(),
+  ...CONTACT,
   pspAccountId: z.string().optional(),
   receiptCount: z.int(),
   ...ProtectionDimensions,
@@ -103,6 +108,11 @@ function parsed<T>(text: string | null): T | null {
   return text === null ? null : (JSON.parse(text) as T)
 }
 
+/** Fields of `CONTACT`. */
+export function contactOf({ phone, email, website, opening_hours }: Row<'store'>) {
+  return definedFields({ phone, email, website, openingHours: parsed<Record<string, string>>(opening_hours) })
+}
+
 /** Converts a row and the number of receipts of the store to the master data form. */
 export function toMasterData(row: Row<'store'>, receiptCount: number): StoreMasterData {
   return {
@@ -110,13 +120,10 @@ export function toMasterData(row: Row<'store'>, receiptCount: number): StoreMast
     name: { legal: row.legal_name, trading: row.trading_name },
     address: { street: row.street, city: row.city, postalCode: row.postal_code, countryCode: row.country_code },
     ...(row.lat !== null && row.lng !== null && { coordinates: { latitude: row.lat, longitude: row.lng } }),
+    ...contactOf(row),
     ...definedFields({
-      phone: row.phone,
-      email: row.email,
-      website: row.website,
       media: parsed<Record<string, string>>(row.media),
       social: parsed<Record<string, string>>(row.social),
-      openingHours: parsed<Record<string, string>>(row.opening_hours),
       pspAccountId: row.psp_account_id,
     }),
     mode: row.tenant.endsWith('.live') ? 'live' : 'demo',

@@ -8,7 +8,7 @@ import { rawList } from '../../platform/operations/raw-json.ts'
 import { findStores } from '../../platform/stores/find-stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countReceipts } from '../../platform/stores/queries.ts'
-import { Store, StoreMasterData, toMasterData, toStore } from '../../platform/stores/schema.ts'
+import { CONTACT, contactOf, Store, StoreMasterData, toMasterData, toStore } from '../../platform/stores/schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const DEFAULT_PAGE = 100
@@ -99,7 +99,7 @@ export const fetchStore = operation({
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({ storeId: Id, includeProducts: z.boolean().optional() }),
-  response: Store.extend({ ...Success, products: z.array(Product).optional() }),
+  response: Store.extend({ ...Success, ...CONTACT, products: z.array(Product).optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   get: legacyForm({
     request: z.strictObject({ storeId: Id }),
@@ -116,6 +116,7 @@ export const fetchStore = operation({
     return {
       success: true as const,
       ...toStore(store),
+      ...contactOf(store),
       ...(includeProducts && { products: await firstProducts(call, storeId) }),
     }
   },

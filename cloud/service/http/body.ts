@@ -24,6 +24,11 @@ export function announcedSize(c: Context, limit: number): number {
   return Math.min(limit, Number(announced))
 }
 
+/** Throws 413 if the body announces more than `limit` bytes. */
+export function assertAnnounced(c: Context, limit: number): void {
+  if (Number(c.req.header('content-length') ?? 0) > limit) throw tooLarge(limit)
+}
+
 /** Takes room for a body of a holder, and returns how to give it back. Throws 503 if there is none. */
 export type TakeRoom = (holder: string, bytes: number) => () => void
 
@@ -66,11 +71,9 @@ export async function readBytes(c: Context, limit: number): Promise<Uint8Array> 
 const WHOLE_LIMIT = 65_536
 
 async function collect(c: Context, limit: number): Promise<Uint8Array> {
+  assertAnnounced(c, limit)
   const announced = c.req.header('content-length')
-  if (announced !== undefined) {
-    if (Number(announced) > limit) throw tooLarge(limit)
-    if (Number(announced) <= WHOLE_LIMIT) return new Uint8Array(await c.req.arrayBuffer())
-  }
+  if (announced !== undefined && Number(announced) <= WHOLE_LIMIT) return new Uint8Array(await c.req.arrayBuffer())
   const body = c.req.raw.body
   if (!body) return new Uint8Array()
   const bytes = new GrowingBytes()

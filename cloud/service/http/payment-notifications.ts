@@ -14,7 +14,7 @@ import {
 } from '../../sales/payments/queries.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import { announcedSize, readBytes } from './body.ts'
+import { announcedSize, assertAnnounced, readBytes } from './body.ts'
 import { JSON_HEADERS } from './client-address.ts'
 
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
@@ -42,11 +42,9 @@ export function notificationRoutes(
 ): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
-    const configs = await settingsOf(c)
-    if (configs.length === 0) return refuse(c, notGenuine())
     const body = await readBody(c)
     if (body instanceof Failure) return refuse(c, body)
-    const genuine = await verify(c, configs, body).catch(unknownIfSilent)
+    const genuine = await verify(c, body.configs, body.text).catch(unknownIfSilent)
     if (genuine === 'unknown')
       return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
     if (!genuine) return refuse(c, notGenuine())
@@ -59,18 +57,17 @@ export function notificationRoutes(
     return acknowledgement === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(acknowledgement)
   })
 
-  /** Settings that may have signed the notification, read before its body: outsiders may name any store. */
-  async function settingsOf(c: Context): Promise<readonly Row<'psp_config'>[]> {
+  /** Reads the body after the settings that may have signed it, because outsiders may name any store. */
+  async function readBody(c: Context): Promise<{ configs: readonly Row<'psp_config'>[]; text: string } | Failure> {
     const { storeId = '', provider = '' } = c.req.param() as Record<string, string>
-    return isIdShaped(storeId) && providerNamed(provider) ? configsOf(database.reads, storeId, provider) : []
-  }
-
-  async function readBody(c: Context): Promise<string | Failure> {
     try {
+      assertAnnounced(c, BODY_LIMIT)
+      const isNamed = isIdShaped(storeId) && providerNamed(provider)
+      const configs = isNamed ? await configsOf(database.reads, storeId, provider) : []
+      if (configs.length === 0) return notGenuine()
       const release = takeRoom(c, announcedSize(c, BODY_LIMIT))
-      return await readBytes(c, BODY_LIMIT)
-        .then((bytes) => Buffer.from(bytes).toString('utf8'))
-        .finally(release)
+      const bytes = await readBytes(c, BODY_LIMIT).finally(release)
+      return { configs, text: Buffer.from(bytes).toString('utf8') }
     } catch (error) {
       if (error instanceof Failure) return error
       throw error

@@ -4,7 +4,8 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
 import { readIdempotencyKey } from '../../platform/operations/idempotency.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
-import { perform } from '../../platform/operations/perform.ts'
+import { perform, performStream } from '../../platform/operations/perform.ts'
+import type { OperationRequest } from '../../platform/operations/call-context.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller } from './pick-caller.ts'
@@ -27,19 +28,33 @@ export type PerformAs = (caller: UserCaller | AnonymousCaller, call: PageCall) =
 
 /** Makes the function for this process. `limits` are the limits of the API. */
 export function performerForPages(database: Database, services: Services, limits: OperationLimits): PerformAs {
-  return (caller, { operation, input, idempotencyKey, requestId }) => {
-    const user = caller.kind === 'user' ? caller : undefined
-    const address = caller.kind === 'anyone' ? caller.address : ''
-    limits.take(user, operation, address, {})
-    const request = {
-      operation,
-      caller: pickCaller(user, operation, address),
-      input,
-      isLegacyForm: false,
-      idempotencyKey: operation.changes ? readIdempotencyKey(idempotencyKey) : undefined,
-      requestId,
-    }
-    return perform(request, database, services)
+  return (caller, call) => perform(admitted(caller, call, limits), database, services)
+}
+
+/** Like `performerForPages`, for operations that stream a file. */
+export function streamerForPages(
+  database: Database,
+  services: Services,
+  limits: OperationLimits,
+): (caller: UserCaller, call: PageCall) => ReturnType<typeof performStream> {
+  return (caller, call) => performStream(admitted(caller, call, limits), database, services)
+}
+
+function admitted(
+  caller: Parameters<PerformAs>[0],
+  { operation, input, idempotencyKey, requestId }: PageCall,
+  limits: OperationLimits,
+): OperationRequest {
+  const user = caller.kind === 'user' ? caller : undefined
+  const address = caller.kind === 'anyone' ? caller.address : ''
+  limits.take(user, operation, address, {})
+  return {
+    operation,
+    caller: pickCaller(user, operation, address),
+    input,
+    isLegacyForm: false,
+    idempotencyKey: operation.changes ? readIdempotencyKey(idempotencyKey) : undefined,
+    requestId,
   }
 }
 

@@ -1,0 +1,94 @@
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { eraseCustomerData, exportCustomerData } from '../../sales/customers/operations.ts'
+import { Card, Pairs } from '../components/card.tsx'
+import { TextField } from '../components/fields.tsx'
+import { ActionForm, Submit } from '../components/form.tsx'
+import { Notice } from '../components/notice.tsx'
+import { NO_FORM, type FormFields } from '../frame/form.ts'
+import { page, type ViewContext } from '../frame/page.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
+
+const MAX_ID = 128
+
+const customerIn = (form: FormFields) => ({ userId: form.text('userId') ?? '' })
+
+/** A customer's data: given to the person, or erased, as the GDPR demands. */
+export const customersPage = page<null>({
+  path: '/console/customers',
+  roles: rolesFrom('admin'),
+  scope: 'account',
+  navigation: { group: 'settings', icon: 'people' },
+  title: (texts) => texts.stores.customers.title,
+  lead: (at) => at.texts.stores.customers.lead,
+  actions: {
+    export: { operation: exportCustomerData, input: customerIn, done: (texts) => texts.stores.customers.exported },
+    erase: {
+      operation: eraseCustomerData,
+      input(form) {
+        // It cannot be undone, so the id is typed twice.
+        if (form.text('again') !== form.text('userId')) throw invalid('again', 'differs from the customer id')
+        return customerIn(form)
+      },
+      done: (texts) => texts.stores.customers.erased,
+      show: (result, at) => <Erased at={at} records={result['records'] as Record<string, number>} />,
+    },
+  },
+  load: () => Promise.resolve(null),
+  view(at) {
+    const t = at.texts.stores.customers
+    const formOf = (id: string) => (at.form.id === id ? at.form : NO_FORM)
+    const field = (action: string) => ({
+      form: formOf(action),
+      id: `${action}-userId`,
+      name: 'userId',
+      label: t.userId,
+      hint: t.userIdHint,
+      maxlength: MAX_ID,
+      required: true,
+    })
+    return (
+      <div class="stack wide">
+        <Card title={t.export}>
+          <ActionForm at={at} action="export" download>
+            <p class="soft">{t.exportText}</p>
+            <TextField {...field('export')} />
+            <div>
+              <Submit>{t.exportButton}</Submit>
+            </div>
+          </ActionForm>
+        </Card>
+        <Card title={t.erase}>
+          <ActionForm at={at} action="erase">
+            <Notice tone="warn" title={t.eraseText} />
+            <TextField {...field('erase')} />
+            <TextField form={formOf('erase')} name="again" label={t.again} maxlength={MAX_ID} required />
+            <div>
+              <Submit main={false}>{t.eraseButton}</Submit>
+            </div>
+          </ActionForm>
+        </Card>
+      </div>
+    )
+  },
+})
+
+function Erased({ at, records }: { at: ViewContext; records: Readonly<Record<string, number>> }) {
+  const t = at.texts.stores.customers
+  const found = Object.entries(records).filter(([, count]) => count > 0)
+  return (
+    <Card title={t.erased}>
+      <div class="stack">
+        {found.length === 0 ? (
+          <p>{t.nothing}</p>
+        ) : (
+          <Pairs pairs={found.map(([name, count]) => [name, at.formats.number(count)] as const)} />
+        )}
+        <div>
+          <a class="button" href={at.path}>
+            {t.back}
+          </a>
+        </div>
+      </div>
+    </Card>
+  )
+}

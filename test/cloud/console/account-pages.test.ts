@@ -1,0 +1,103 @@
+import type { Hono } from 'hono'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+/** Stores and customers of the account, through the forms of the console. */
+let shop: Shop
+let app: Hono
+beforeAll(async () => {
+  shop = await openShop('sqlite')
+  const { accountId } = await fillConsole(shop)
+  app = consoleOf(shop, accountId)
+})
+afterAll(() => shop?.stop())
+
+const { get, post } = browserOf(
+  () => shop,
+  () => app,
+  'admin',
+)
+
+/** What the form of the page shows, as a browser sends it. */
+const fieldsOf = (html: string) =>
+  Object.fromEntries(
+    [...html.matchAll(/<input[^>]*name="([^"_][^"]*)"[^>]*value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+      name,
+      value,
+    ]),
+  )
+
+it('stores: lists and finds them, adds one in test mode, and registers one in live mode', async () => {
+  const path = '/console/stores'
+  const { stores } = await shop.ok('fetchStores')
+  const listed = await get(path)
+  for (const { storeId, tradingName } of stores)
+    expect(listed).toContain(`href="${path}/${storeId}">${tradingName}</a>`)
+  expect(await get(`${path}?city=nirgendwo`)).toContain('No store fits')
+  const fields = {
+    tradingName: 'Hafenkante Bremen',
+    companyName: 'Hafenkante Handels GmbH',
+    street: 'Schlachte 8',
+    zip: '28195',
+    city: 'Bremen',
+    country: 'de',
+    phone: '+49421555010300',
+  }
+  const wrong = await post(path, 'add', { ...fields, zip: '', phone: '0421' })
+  expect([wrong.status, wrong.text.includes('id="zip-error"'), wrong.text.includes('id="phone-error"')]).toEqual([
+    400,
+    true,
+    true,
+  ])
+  expect(wrong.text).toContain('value="Hafenkante Bremen"')
+  expect((await post(path, 'add', fields)).status).toBe(303)
+  expect(await get(`${path}?city=bremen`)).toContain('Hafenkante Bremen')
+  expect((await post(path, 'add', fields, { role: 'manager' })).status).toBe(403)
+  expect((await post(path, 'add', fields, { mode: 'live', storeId: 'all' })).status).toBe(303)
+  const live = await get(path, { mode: 'live', storeId: 'all' })
+  expect(live).toContain('In review')
+  expect(await get(path, { mode: 'live', storeId: 'all', lang: 'de' })).toContain('In Prüfung')
+})
+
+it('stores: changes only what was changed, so that two people do not undo each other', async () => {
+  const path = `/console/stores/${shop.storeId}`
+  const shown = await get(path)
+  const first = { ...fieldsOf(shown), phone: '+49403334455', monday: '09:00-18:30' }
+  const second = { ...fieldsOf(shown), website: 'https://hafenkante.example' }
+  expect((await post(path, 'change', first)).status).toBe(303)
+  expect((await post(path, 'change', second)).status).toBe(303)
+  expect(await shop.ok('fetchStore', { storeId: shop.storeId })).toMatchObject({
+    phone: '+49403334455',
+    website: 'https://hafenkante.example',
+    openingHours: { monday: '09:00-18:30' },
+  })
+  const wrong = await post(path, 'change', { ...fieldsOf(await get(path)), tuesday: '9 bis 18' })
+  expect([wrong.status, wrong.text.includes('id="tuesday-error"')]).toEqual([400, true])
+  expect((await post(path, 'change', first, { role: 'associate' })).status).toBe(403)
+  expect(await get(path, { role: 'viewer' })).toContain('Managers and administrators change')
+  expect(await get('/console/stores/st_none')).toContain('There is no such store')
+})
+
+it('customers: hands out what is stored of one, and erases it after the id was typed twice', async () => {
+  const path = '/console/customers'
+  const userId = 'shopper-17'
+  const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId })
+  const handed = await post(path, 'export', { userId })
+  expect(handed.status).toBe(200)
+  expect(JSON.parse(handed.text)).toMatchObject({ userId, records: { sessions: [{ sessionId }] } })
+  expect((await post(path, 'export', { userId: '' })).status).toBe(400)
+  const once = await post(path, 'erase', { userId, again: '' })
+  expect([once.status, once.text.includes('id="again-error"')]).toEqual([400, true])
+  const erased = await post(path, 'erase', { userId, again: userId })
+  expect([erased.status, erased.text.includes('The data is erased')]).toEqual([200, true])
+  expect(JSON.parse((await post(path, 'export', { userId })).text).records.sessions).toEqual([])
+  expect((await post(path, 'export', { userId }, { role: 'manager' })).status).toBe(403)
+})
+
+it('exports: a form downloads the file', async () => {
+  const today = new Date(shop.cloud.platform.clock.wall()).toISOString().slice(0, 10)
+  const fields = { 'f.storeId': shop.storeId, 'f.from': today, 'f.to': today }
+  const file = await post('/console/operations/exportSalesData', 'run', fields)
+  expect([file.status, JSON.parse(file.text).success]).toEqual([200, true])
+})
