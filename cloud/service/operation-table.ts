@@ -37,6 +37,7 @@ import { uploadImageToProduct } from '../shop/images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../shop/offers/operations.ts'
 import { fetchActiveOffers, fetchOffer } from '../shop/offers/read-operations.ts'
 import { fetchERPRecords, pushToERP, pushToPOS } from '../sales/integrations/push-operations.ts'
+import { fetchIntegrations } from '../sales/integrations/read-operations.ts'
 import { syncERP, syncPOS } from '../sales/integrations/sync-operations.ts'
 import { configurePSP } from '../sales/payments/configure-psp.ts'
 import { getReceiptFromCode, recordReturns, recordSales, revokeTill, voidSale } from '../sales/tills/sale-operations.ts'
@@ -307,6 +308,7 @@ export const OPERATIONS = {
   syncPOS,
   pushToPOS,
   syncERP,
+  fetchIntegrations,
   pushToERP,
   fetchERPRecords,
   registerWebhook,

@@ -2259,6 +2259,54 @@ FetchExceptionsResponse = TypedDict(
     },
 )
 
+FetchIntegrationsRequest = TypedDict(
+    "FetchIntegrationsRequest",
+    {
+        "storeId": str,
+    },
+)
+
+FetchIntegrationsResponseProvider = TypedDict(
+    "FetchIntegrationsResponseProvider",
+    {
+        "provider": str,
+        "configuredAt": str,
+        "notificationUrl": str,
+    },
+)
+
+FetchIntegrationsResponseSystemsItemRoundsItem = TypedDict(
+    "FetchIntegrationsResponseSystemsItemRoundsItem",
+    {
+        "dataType": Literal["articles", "stock", "orders", "suppliers"],
+        "startedAt": str,
+        "updatedAt": str,
+        "isComplete": bool,
+        "taken": int,
+        "failed": int,
+    },
+)
+
+FetchIntegrationsResponseSystemsItem = TypedDict(
+    "FetchIntegrationsResponseSystemsItem",
+    {
+        "side": Literal["pos", "erp"],
+        "system": str,
+        "hasCredentials": bool,
+        "changedAt": str,
+        "rounds": List["FetchIntegrationsResponseSystemsItemRoundsItem"],
+    },
+)
+
+FetchIntegrationsResponse = TypedDict(
+    "FetchIntegrationsResponse",
+    {
+        "success": Literal[True],
+        "provider": NotRequired["FetchIntegrationsResponseProvider"],
+        "systems": List["FetchIntegrationsResponseSystemsItem"],
+    },
+)
+
 FetchOfferRequest = TypedDict(
     "FetchOfferRequest",
     {
@@ -8710,6 +8758,15 @@ class SyncOperations:
             self.call("fetchExceptions", request, idempotency_key=idempotency_key),
         )
 
+    def fetchIntegrations(
+        self, request: "FetchIntegrationsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchIntegrationsResponse":
+        "Lists the payment provider of a store, and the systems that it reads, without their credentials."
+        return cast(
+            "FetchIntegrationsResponse",
+            self.call("fetchIntegrations", request, idempotency_key=idempotency_key),
+        )
+
     def fetchOffer(
         self, request: "FetchOfferRequest", *, idempotency_key: Optional[str] = None
     ) -> "FetchOfferResponse":
@@ -10290,6 +10347,15 @@ class AsyncOperations:
         return cast(
             "FetchExceptionsResponse",
             await self.call("fetchExceptions", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchIntegrations(
+        self, request: "FetchIntegrationsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchIntegrationsResponse":
+        "Lists the payment provider of a store, and the systems that it reads, without their credentials."
+        return cast(
+            "FetchIntegrationsResponse",
+            await self.call("fetchIntegrations", request, idempotency_key=idempotency_key),
         )
 
     async def fetchOffer(

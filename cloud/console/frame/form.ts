@@ -76,9 +76,10 @@ export class FormFields {
     return this.#fields.getAll(name)
   }
 
-  /** The fields as they were sent, without those of the frame and without passwords and PINs. */
+  /** The fields as they were sent, without those of the frame and without passwords, PINs and credentials. */
   values(): Record<string, string> {
-    const isKept = (name: string) => !name.startsWith('_') && !/password|pin|code/i.test(name)
+    const isKept = (name: string) =>
+      !name.startsWith('_') && !/password|pin|code|^s\..*(?:secret|token|key)/i.test(name)
     return Object.fromEntries([...this.#fields].filter(([name]) => isKept(name)))
   }
 }

@@ -12,6 +12,7 @@ import { decisionsPage } from './decisions.tsx'
 import { auditPage } from './audit.tsx'
 import { exceptionsPage } from './exceptions.tsx'
 import { helpPage } from './help.tsx'
+import { integrationSetUpPage, integrationsPage } from './integrations.tsx'
 import { keysPage } from './keys.tsx'
 import { loyaltyPage, newProgramPage, programPage } from './loyalty.tsx'
 import { newOfferPage, offerPage } from './offer.tsx'
@@ -70,6 +71,8 @@ export const pages: readonly ConsolePage[] = [
   ...operationPages(OPERATION_TABLE),
   storesPage,
   storePage,
+  integrationsPage,
+  integrationSetUpPage,
   customersPage,
   usersPage,
   profilePage,

@@ -12,6 +12,7 @@ import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
 import { helpTexts } from './help.ts'
+import { integrationsTexts } from './integrations.ts'
 import { offersTexts } from './offers.ts'
 import { loyaltyTexts } from './loyalty.ts'
 import { operatorsTexts } from './operators.ts'
@@ -58,6 +59,7 @@ const PARTS = {
   loyalty: loyaltyTexts,
   developers: developersTexts,
   stores: storesTexts,
+  integrations: integrationsTexts,
 }
 
 type Parts = typeof PARTS

@@ -21,6 +21,17 @@ function connections(db: Db, { storeId, side, system }: ConnectionKey) {
     .where('system', '=', system)
 }
 
+/** The systems that a store has used: at most one for each side and system. */
+export function connectionsOf(db: Db, storeId: string): Promise<Row<'integration_connection'>[]> {
+  return db
+    .selectFrom('integration_connection')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .orderBy('side')
+    .orderBy('system')
+    .execute()
+}
+
 /** Connection of a store to a system; undefined if the store never used the system. */
 export function findConnection(db: Db, which: ConnectionKey): Promise<Row<'integration_connection'> | undefined> {
   return connections(db, which).executeTakeFirst()

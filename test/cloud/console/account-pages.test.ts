@@ -1,5 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
+import { PROVIDER_NAMES } from '../../../cloud/sales/payments/providers.ts'
 import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
@@ -100,4 +102,42 @@ it('exports: a form downloads the file', async () => {
   const fields = { 'f.storeId': shop.storeId, 'f.from': today, 'f.to': today }
   const file = await post('/console/operations/exportSalesData', 'run', fields)
   expect([file.status, JSON.parse(file.text).success]).toEqual([200, true])
+})
+
+it('connected systems: asks for the settings of each, keeps no secret in a refused form, and reads at once', async () => {
+  const path = '/console/integrations'
+  expect(await get(path)).toContain('In test mode no system is used')
+  for (const [kind, names] of [
+    ['psp', PROVIDER_NAMES],
+    ['pos', POS_SYSTEMS],
+    ['erp', ERP_SYSTEMS],
+  ] as const)
+    for (const name of names.filter((each) => kind === 'psp' || each !== 'custom')) {
+      const form = await get(`${path}/set-up?kind=${kind}&name=${name}`)
+      expect([kind, name, /name="s\.\w+"/.test(form)]).toEqual([kind, name, true])
+    }
+  expect(await get(`${path}/set-up?kind=pos&name=none`)).toContain('There is no such system')
+  const psp = `${path}/set-up?kind=psp&name=stripe`
+  const secret = 'sk_test_0123456789abcdef'
+  const wrong = await post(psp, 'provider', { kind: 'psp', name: 'stripe', 's.secretKey': secret })
+  expect([wrong.status, wrong.text.includes('id="s.webhookSecret-error"'), wrong.text.includes(secret)]).toEqual([
+    400,
+    true,
+    false,
+  ])
+  const fields = { kind: 'psp', name: 'stripe', 's.secretKey': secret, 's.webhookSecret': 'whsec_0123456789abcdef' }
+  expect((await post(psp, 'provider', fields, { role: 'manager' })).status).toBe(403)
+  expect((await post(psp, 'provider', fields)).location).toBe(path)
+  const shown = await get(path)
+  expect(shown).toMatch(/Stripe.*\/notify\/stripe\//s)
+  expect(shown).not.toContain(secret)
+  const pos = `${path}/set-up?kind=pos&name=generic`
+  const connect = {
+    kind: 'pos',
+    name: 'generic',
+    's.baseUrl': 'https://till.example/api',
+    's.token': 'token-of-the-shop',
+  }
+  const read = await post(pos, 'connect', connect)
+  expect([read.status, read.text.includes('The system was read')]).toEqual([200, true])
 })

@@ -235,6 +235,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
     dataType: 'transactions',
     records: [{ transactionId: 'x' }],
   }),
+  fetchIntegrations: ({ storeId }) => ({ storeId }),
   syncERP: ({ storeId }) => ({
     storeId,
     system: 'generic',
