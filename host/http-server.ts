@@ -5,13 +5,19 @@ import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
 import type { ServerCertificate } from '../cloud/platform/foundation/config.ts'
-import { BACKLOG, waitingConnections, watchHandshakes } from '../cloud/platform/foundation/waiting-connections.ts'
+import {
+  BACKLOG,
+  networkOf,
+  waitingConnections,
+  watchHandshakes,
+} from '../cloud/platform/foundation/waiting-connections.ts'
 import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../policy/rate-limited-log.ts'
 import type { Platform, Cancel } from '../policy/platform.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
 import { guardRequests, isRefused, onMessage } from './request-guard.ts'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
+import { unreadAnswers } from './unread-answers.ts'
 import { existsSync, readFileSync } from 'node:fs'
 
 /** Limits for the connections of an HTTP server. */
@@ -73,6 +79,9 @@ const FIRST_REQUEST_MS = 15_000
 /** Maximum time in which a client reads nothing of a response, ms. */
 const STALLED_MS = 30_000
 
+/** Smaller answers that are not read are not counted: the limits of connections bound them. */
+const COUNTED_FROM = 64 * 1024
+
 /**
  *   connect ─▶ waiting ─▶ request complete ─▶ response ready ─▶ waiting …
  *                 └─ over the limit: cut the oldest waiting connection of the address that has most
@@ -92,6 +101,7 @@ export function limitConnections(
   const waiting = waitingConnections({ most: limits.waiting, mostOfNetwork: limits.waiting })
   const leaving = new WeakMap<Socket, () => void>()
   const silent = new WeakMap<Socket, Cancel>()
+  const unread = unreadAnswers()
   const tooMany = `${limits.waiting} connections wait for their request`
 
   function cut(socket: Socket, why: string): void {
@@ -135,7 +145,15 @@ export function limitConnections(
     silent.get(socket)?.()
     if (hasBody(request)) request.once('end', () => leave(socket))
     else leave(socket)
-    response.once('prefinish', () => wait(socket))
+    response.once('prefinish', () => {
+      wait(socket)
+      const bytes = socket.writableLength
+      if (bytes < COUNTED_FROM) return
+      const network = networkOf(socket.remoteAddress ?? '')
+      const end = unread.add({ network, bytes, cut: () => cut(socket, 'too many answers are not read') })
+      response.once('finish', end)
+      response.once('close', end)
+    })
     response.once('close', () => wait(socket))
   })
   server.setTimeout(STALLED_MS, (socket: Socket) => {

@@ -1911,7 +1911,9 @@ FetchAssistanceRequestsRequest = TypedDict(
     "FetchAssistanceRequestsRequest",
     {
         "storeId": str,
+        "requestId": NotRequired[str],
         "status": NotRequired[Literal["open", "answered", "closed"]],
+        "lastMessages": NotRequired[int],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -3798,6 +3800,8 @@ GetManagerOffersRequest = TypedDict(
     "GetManagerOffersRequest",
     {
         "status": NotRequired[Literal["active", "expired", "scheduled", "draft"]],
+        "from": NotRequired[str],
+        "to": NotRequired[str],
         "limit": NotRequired[int],
         "offset": NotRequired[int],
         "cursor": NotRequired[str],

@@ -24,6 +24,8 @@ interface HelpView {
 
 const OPEN_LIMIT = 100
 const CLOSED_LIMIT = 20
+/** Messages of each request among which the list looks for the shopper's last one. */
+const MESSAGES_LISTED = 5
 
 /** Requests for help with their chats. */
 export const helpPage = page<HelpView>({
@@ -53,15 +55,19 @@ export const helpPage = page<HelpView>({
     const storeIds = storesToRead(at, ['alarmHelp', 'help'])
     const list = async (status: Request['status'], limit: number) => {
       const requests: Request[] = []
-      for (const storeId of storeIds)
-        requests.push(...((await at.runIfAllowed(fetchAssistanceRequests, { storeId, status, limit }))?.requests ?? []))
+      for (const storeId of storeIds) {
+        const asked = { storeId, status, limit, lastMessages: MESSAGES_LISTED }
+        requests.push(...((await at.runIfAllowed(fetchAssistanceRequests, asked))?.requests ?? []))
+      }
       // Ids begin with the time.
       return requests.toSorted((a, b) => (a.requestId < b.requestId ? 1 : -1)).slice(0, limit)
     }
     const [open, answered] = [await list('open', OPEN_LIMIT), await list('answered', OPEN_LIMIT)]
     const closed = await list('closed', CLOSED_LIMIT)
     const chosen = at.query.get('request')
-    const chat = [...open, ...answered, ...closed].find(({ requestId }) => requestId === chosen)
+    const listed = [...open, ...answered, ...closed].find(({ requestId }) => requestId === chosen)
+    const whole = listed && { storeId: listed.storeId, requestId: listed.requestId }
+    const chat = whole && (await at.runIfAllowed(fetchAssistanceRequests, whole))?.requests[0]
     // The oldest first, but a colleague at an alarm does not wait.
     const byUrgency = open.toReversed().toSorted((a, b) => Number(isUrgent(b)) - Number(isUrgent(a)))
     return { open: byUrgency, answered, closed, chat }

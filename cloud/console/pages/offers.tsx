@@ -12,13 +12,13 @@ type Listed = z.output<typeof getManagerOffers.response>['offers'][number]
 
 interface Offers {
   readonly list: z.output<typeof getManagerOffers.response>
-  /** The newest offers, for the calendar. */
+  /** The newest offers of the month, for the calendar. */
   readonly newest: z.output<typeof getManagerOffers.response>
 }
 
 const PAGE_SIZE = 25
-/** Offers among which the calendar finds those of a month. */
-const CALENDAR_LIMIT = 500
+/** Offers of a month that the calendar shows. */
+const CALENDAR_LIMIT = 50
 const FILTERS = ['active', 'scheduled', 'expired'] as const
 const TONES: Readonly<Record<Listed['status'], Tone>> = {
   DRAFT: 'info',
@@ -46,7 +46,9 @@ export const offersPage = page<Offers>({
       ...(status && { status }),
       ...(cursor !== undefined && { cursor }),
     })
-    return { list, newest: await at.run(getManagerOffers, { limit: CALENDAR_LIMIT }) }
+    const first = monthOf(at)
+    const month = { from: first, to: addDays(nextMonth(first), -1) }
+    return { list, newest: await at.run(getManagerOffers, { ...month, limit: CALENDAR_LIMIT }) }
   },
   view(at) {
     const t = at.texts.offers

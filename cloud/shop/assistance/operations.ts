@@ -17,6 +17,7 @@ import {
   listZones,
   AssistanceRequest,
   Message,
+  MESSAGES_LIMIT,
   REQUEST_STATUSES,
   Zone,
 } from './queries.ts'
@@ -147,20 +148,28 @@ export const fetchAssistanceRequests = operation({
   changes: false,
   request: z.strictObject({
     storeId: Id,
+    requestId: Id.optional().describe('Only this request.'),
     status: z.enum(REQUEST_STATUSES).optional(),
+    lastMessages: z.int().min(1).max(MESSAGES_LIMIT).optional().describe('Only the last messages of each request.'),
     limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
     cursor: cursorField('hlp').optional(),
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },
-  async run(call, { storeId, status, cursor, ...paging }) {
+  async run(call, { storeId, requestId, status, lastMessages, cursor, ...paging }) {
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const store = await ownStore(call, storeId)
-    const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
+    const rows = await listRequests(call.db, {
+      storeId: store.store_id,
+      requestId,
+      status,
+      below: cursor,
+      limit: limit + 1,
+    })
     const { items, nextCursor } = toPage(rows, (row) => row.request_id, { limit })
     return {
       success: true as const,
-      requests: await present(call.db, items),
+      requests: await present(call.db, items, lastMessages),
       ...(nextCursor !== undefined && { nextCursor }),
     }
   },

@@ -5,13 +5,21 @@ import { goodsOfRequests } from './goods.ts'
 import { messagesOf, type AssistanceRequest } from './queries.ts'
 import { toRequest } from './requests.ts'
 
-/** Requests of one tenant in API form, with the names of zones, devices, users and goods, and with their messages. */
-export async function present(db: Db, rows: readonly Row<'assistance_request'>[]): Promise<AssistanceRequest[]> {
+/**
+ * Requests of one tenant in API form, with the names of zones, devices, users and goods, and with their messages, or the
+ * `lastMessages` of each.
+ */
+export async function present(
+  db: Db,
+  rows: readonly Row<'assistance_request'>[],
+  lastMessages?: number,
+): Promise<AssistanceRequest[]> {
   const tenant = rows[0]?.tenant
   if (tenant === undefined) return []
   const messages = await messagesOf(
     db,
     rows.map((row) => row.request_id),
+    lastMessages,
   )
   const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
   const zones =

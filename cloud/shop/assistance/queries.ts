@@ -83,20 +83,21 @@ export function findRequestOfTicket(db: Db, ticket: string): Promise<Row<'assist
     .executeTakeFirst()
 }
 
-/** Messages of these requests in order. */
+/** Messages of these requests in order: all, or the `last` of each. */
 export async function messagesOf(
   db: Db,
   requestIds: readonly string[],
+  last?: number,
 ): Promise<Map<string, Row<'assistance_message'>[]>> {
   const messages = new Map<string, Row<'assistance_message'>[]>(requestIds.map((id) => [id, []]))
   if (requestIds.length === 0) return messages
-  const rows = await db
-    .selectFrom('assistance_message')
-    .selectAll()
-    .where('request_id', 'in', [...requestIds])
-    .orderBy('number')
-    .execute()
-  for (const row of rows) messages.get(row.request_id)?.push(row)
+  let query = db
+    .selectFrom('assistance_message as m')
+    .innerJoin('assistance_request as r', 'r.request_id', 'm.request_id')
+    .selectAll('m')
+    .where('m.request_id', 'in', [...requestIds])
+  if (last !== undefined) query = query.where((eb) => eb(eb('m.number', '+', last), '>', eb.ref('r.message_count')))
+  for (const row of await query.orderBy('m.number').execute()) messages.get(row.request_id)?.push(row)
   return messages
 }
 
@@ -130,6 +131,7 @@ export async function openByNetwork(
 
 interface RequestFilter {
   storeId: string
+  requestId: string | undefined
   status: string | undefined
   /** Id of the last request of the previous page. */
   below: string | undefined
@@ -152,10 +154,11 @@ export async function openCallsOf(db: Db, storeId: string, eventIds: readonly st
 /** Requests of a store, the newest first. */
 export function listRequests(
   db: Db,
-  { storeId, status, below, limit }: RequestFilter,
+  { storeId, requestId, status, below, limit }: RequestFilter,
 ): Promise<Row<'assistance_request'>[]> {
   let query = db.selectFrom('assistance_request').selectAll().where('store_id', '=', storeId)
   if (status !== undefined) query = query.where('status', '=', status as Row<'assistance_request'>['status'])
+  if (requestId !== undefined) query = query.where('request_id', '=', requestId)
   if (below !== undefined) query = query.where('request_id', '<', below)
   return query.orderBy('request_id', 'desc').limit(limit).execute()
 }

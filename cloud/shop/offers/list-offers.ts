@@ -104,10 +104,10 @@ export async function presentOffers(
   const { branches, counts } = await readBranchesOf(
     db,
     groups.map((group) => group.group_id),
+    visible,
   )
   const stores = new Map<string, string[]>()
   for (const { group_id: id, store_id: storeId } of branches) {
-    if (visible !== null && !visible.includes(storeId)) continue
     const known = stores.get(id)
     if (known) known.push(storeId)
     else stores.set(id, [storeId])

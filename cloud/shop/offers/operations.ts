@@ -5,6 +5,8 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
 import { ownStores } from '../../platform/stores/own-store.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { Day } from '../analytics/schema.ts'
+import { addDays, startOfDay } from '../analytics/store-days.ts'
 import { cloneOffer as makeClone } from './clone-offer.ts'
 import { presentOffers, toListed } from './list-offers.ts'
 import { makeOffer, type OfferContent } from './make-offer.ts'
@@ -25,6 +27,9 @@ import {
 } from './schema.ts'
 import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
+
+/** Maximum number of offers of a page for managers: each may run in a thousand stores. */
+const MANAGER_PAGE = 50
 
 /** Counters that may have grown since the client read them. */
 const COUNTERS = ['clickCount', 'favoritedCount'] as const
@@ -234,7 +239,9 @@ export const getManagerOffers = operation({
   changes: false,
   request: z.strictObject({
     status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
-    limit: Limit.optional(),
+    from: Day.optional().describe('Offers that run on this day or later.'),
+    to: Day.optional().describe('Offers that run on this day or earlier.'),
+    limit: Limit.optional().describe(`A page contains at most ${MANAGER_PAGE} offers, each with all its stores.`),
     offset: Offset.optional(),
     cursor: cursorField('off', isSandboxOfferId).optional(),
   }),
@@ -247,14 +254,20 @@ export const getManagerOffers = operation({
   }),
   example: { status: 'active' },
   async run(call, input) {
-    const page = pageLimits(input, DEFAULT_PAGE)
+    const asked = pageLimits(input, DEFAULT_PAGE)
+    const page = { ...asked, limit: Math.min(asked.limit, MANAGER_PAGE) }
     const caller = knownCaller(call.caller)
     const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
-    if (isSandbox(call)) return mockPage(call, input.status, page, storeIds)
+    const within = {
+      fromMs: input.from === undefined ? 0 : startOfDay(input.from),
+      endMs: input.to === undefined ? Number.MAX_SAFE_INTEGER : startOfDay(addDays(input.to, 1)),
+    }
+    if (isSandbox(call)) return mockPage(call, { filter: input.status, ...within }, page, storeIds)
     const of = {
       tenant: caller.tenant,
       storeIds,
       only: input.status ? ONLY[input.status] : ('all' as const),
+      ...within,
       nowMs: call.nowMs,
     }
     const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
@@ -266,7 +279,7 @@ export const getManagerOffers = operation({
 
 async function mockPage(
   call: Call,
-  filter: OfferFilter | undefined,
+  { filter, fromMs, endMs }: { filter: OfferFilter | undefined; fromMs: number; endMs: number },
   page: ReturnType<typeof pageLimits>,
   visible: readonly string[] | null,
 ) {
@@ -274,6 +287,8 @@ async function mockPage(
     const status = statusAt({ fromMs: group.valid_from_ms, toMs: group.valid_to_ms }, call.nowMs)
     return (
       (filter === undefined || OFFER_FILTERS[filter].includes(status)) &&
+      group.valid_to_ms > fromMs &&
+      group.valid_from_ms < endMs &&
       (visible === null || storeIds.some((id) => visible.includes(id)))
     )
   })

@@ -30,17 +30,16 @@ export function readBranches(db: Db, groupId: string): Promise<Row<'offer'>[]> {
   return db.selectFrom('offer').selectAll().where('group_id', '=', groupId).orderBy('branch_no').execute()
 }
 
-/** Active branches of these offers, and the sum of each counter over all branches. */
-export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
+/** Active branches of these offers, of these stores or of all, and the sum of each counter over all branches. */
+export async function readBranchesOf(db: Db, groupIds: readonly string[], storeIds: readonly string[] | null) {
   if (groupIds.length === 0) return { branches: [], counts: [] }
-  const branches = await db
+  let query = db
     .selectFrom('offer')
-    .select(['group_id', 'offer_id', 'store_id'])
+    .select(['group_id', 'store_id'])
     .where('group_id', 'in', groupIds)
     .where('is_active', '=', 1)
-    .orderBy('group_id')
-    .orderBy('branch_no')
-    .execute()
+  if (storeIds !== null) query = query.where('store_id', 'in', storeIds)
+  const branches = await query.orderBy('group_id').orderBy('branch_no').execute()
   const counts = await db
     .selectFrom('offer')
     .select([
@@ -214,11 +213,18 @@ export async function listGroups(
     tenant: string
     storeIds: readonly string[] | null
     only: 'all' | 'scheduled' | 'active' | 'expired'
+    /** The offer runs at some time from `fromMs` until before `endMs`. */
+    fromMs?: number
+    endMs?: number
     nowMs: number
   },
   page: { limit: number; offset: number; after: string | undefined },
 ): Promise<{ rows: Row<'offer_group'>[]; total: number }> {
-  let query = db.selectFrom('offer_group').where('tenant', '=', of.tenant)
+  let query = db
+    .selectFrom('offer_group')
+    .where('tenant', '=', of.tenant)
+    .where('valid_to_ms', '>', of.fromMs ?? 0)
+    .where('valid_from_ms', '<', of.endMs ?? Number.MAX_SAFE_INTEGER)
   if (of.only === 'scheduled') query = query.where('valid_from_ms', '>', of.nowMs)
   if (of.only === 'active') query = query.where('valid_from_ms', '<=', of.nowMs).where('valid_to_ms', '>', of.nowMs)
   if (of.only === 'expired') query = query.where('valid_to_ms', '<=', of.nowMs)

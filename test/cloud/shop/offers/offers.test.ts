@@ -133,6 +133,25 @@ onEveryDatabase('offers', (kind) => {
     expect((await call('createOffer', good({ validUntil: at(8) }))).status).toBe(400)
   })
 
+  it('lists those that run in some days, at most 50 in a page', async () => {
+    const ids: string[] = []
+    for (const [from, to] of [
+      [30, 40],
+      [41, 50],
+    ] as const)
+      ids.push((await ok('createOffer', good({ validFrom: at(from), validTo: at(to) }))).groupId)
+    const day = (days: number) => at(days).slice(0, 10)
+    const within = async (from: number, to: number) =>
+      (await ok('getManagerOffers', { from: day(from), to: day(to), limit: 500 })).offers
+        .map((offer: Json) => ids.indexOf(offer.groupId))
+        .filter((n: number) => n >= 0)
+        .toSorted()
+    expect(await within(20, 28)).toEqual([])
+    expect(await within(35, 36)).toEqual([0])
+    expect(await within(45, 60)).toEqual([1])
+    expect(await within(39, 43)).toEqual([0, 1])
+  })
+
   it('rejects values out of range, names the field, and changes nothing', async () => {
     const before = (await ok('getManagerOffers', {})).total
     const product = (fields: Json) => good({ products: [fields] })
