@@ -129,10 +129,14 @@ export async function writePull(db: Db, row: Row<'integration_pull'>): Promise<v
     .execute()
 }
 
-/** Deletes the progress of a round. */
-export async function deletePulls(db: Db, { storeId, side, system }: ConnectionKey): Promise<void> {
+/** Source of a round that has ended: no cursor of another source continues it. */
+const ENDED = ''
+
+/** Ends a round. What it read stays: it shows when the store was read last, and that its stock comes from the system. */
+export async function endPulls(db: Db, { storeId, side, system }: ConnectionKey): Promise<void> {
   await db
-    .deleteFrom('integration_pull')
+    .updateTable('integration_pull')
+    .set({ source: ENDED, next_cursor: null })
     .where('store_id', '=', storeId)
     .where('side', '=', side)
     .where('system', '=', system)

@@ -25,7 +25,7 @@ import type { Connector, Connection, Page, Pull } from './connector.ts'
 import {
   findConnection,
   writeSealed,
-  deletePulls,
+  endPulls,
   endLease,
   ensureConnection,
   pullsOf,
@@ -55,8 +55,8 @@ interface Round {
   storeState(call: Call, store: Row<'store'>, dataType: DataType, state: PullState): Promise<void>
   /** Stores the credentials; deletes them if `undefined`. Call it within a step. */
   storeCredentials(call: Call, credentials: Credentials | undefined): Promise<void>
-  /** Deletes the progress, so that the next round starts at the first page. Call it within a step. */
-  reset(call: Call): Promise<void>
+  /** Ends the round, so that the next one starts at the first page. Call it within a step. */
+  end(call: Call): Promise<void>
   /** Ends the lease; never throws. */
   release(): Promise<void>
 }
@@ -112,7 +112,7 @@ async function beginRound(work: StepContext, which: ConnectionKey, sourceText: s
         credentials ? sealCredentials(call.services, connectionId, credentials) : null,
         call.nowMs,
       ),
-    reset: (call) => deletePulls(call.db, which),
+    end: (call) => endPulls(call.db, which),
     release: () =>
       work
         .release((db) => endLease(db, connectionId, leaseId))
@@ -354,7 +354,7 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
       await round.step(async (call) => {
         if (input.remember === false) await round.storeCredentials(call, undefined)
         if (pulled.hasMore) return
-        await round.reset(call)
+        await round.end(call)
         announce(call, pulled.counts)
       })
       return { isSandbox, ...pulled }

@@ -65,7 +65,8 @@ onEveryDatabase('integrations', (kind) => {
     expect(await store.events('integration.pos.synced')).toEqual([
       { storeId: store.storeId, system: 'custom', synced: synced.synced, failed: 2 },
     ])
-    expect(await pulls(store.storeId)).toEqual([])
+    // The round is over: no cursor continues it.
+    expect(await pulls(store.storeId)).toMatchObject([{ source: '', next_cursor: null, is_done: 1 }])
 
     const before = JSON.stringify(await products(store.storeId))
     system.goods.products.splice(10)
@@ -123,6 +124,49 @@ onEveryDatabase('integrations', (kind) => {
       expect(shown).not.toContain(secret)
     await store.ok('syncPOS', { storeId, system: 'generic', remember: false })
     expect((await store.call('syncPOS', { storeId, system: 'generic' })).status).toBe(400)
+  })
+
+  it('lists what a store is connected to, with its last rounds, and no credentials', async () => {
+    const storeId = await store.newStore()
+    expect(await store.ok('fetchIntegrations', { storeId })).toEqual({ success: true, systems: [] })
+    await serve()
+    const credentials = system.credentials
+    await store.ok('syncPOS', { storeId, system: 'generic', credentials })
+    const config = { secretKey: 'sk_live_0123456789', webhookSecret: 'whsec_0123456789' }
+    await store.ok('configurePSP', { storeId, provider: 'stripe', config })
+    const listed = await store.ok('fetchIntegrations', { storeId })
+    expect(listed).toMatchObject({
+      provider: { provider: 'stripe', notificationUrl: expect.stringContaining(`/notify/stripe/${storeId}`) },
+      systems: [
+        {
+          side: 'pos',
+          system: 'generic',
+          hasCredentials: true,
+          rounds: [{ dataType: 'articles', isComplete: true, taken: 10, failed: 0 }],
+        },
+      ],
+    })
+    expect(JSON.stringify(listed)).not.toMatch(/sk_live|whsec|token/i)
+  })
+
+  it('leaves the stock that a system counts to that system, also when its round is over', async () => {
+    const storeId = await store.newStore()
+    await serve()
+    const { credentials } = system
+    await store.ok('syncPOS', { storeId, system: 'generic', credentials })
+    const [{ productId, ean }] = (await products(storeId)) as [Json]
+    const sell = async (saleId: string) => {
+      const lines = [{ ean, quantity: 1, priceUnit: 100, vat: 19 }]
+      const occurredAt = new Date(store.platform.clock.wall()).toISOString()
+      const { errors } = await store.ok('recordSales', { storeId, sales: [{ saleId, occurredAt, lines }] })
+      expect(errors).toEqual([])
+      return (await store.ok('fetchStock', { storeId, productId })).stock[0].quantity
+    }
+    await store.ok('setStock', { storeId, productId, quantity: 10 })
+    expect(await sell('1')).toBe(9)
+    await store.ok('syncERP', { storeId, system: 'generic', credentials })
+    const counted = (await store.ok('fetchStock', { storeId, productId })).stock[0].quantity
+    expect(await sell('2')).toBe(counted)
   })
 
   it('names each invalid setting without values, and sends nothing to forbidden addresses', async () => {
@@ -265,7 +309,10 @@ onEveryDatabase('integrations', (kind) => {
         updated_ms: 0,
         ...change,
       }
-      await store.cloud.db.database.write((db) => db.insertInto('integration_pull').values(row).execute())
+      await store.cloud.db.database.write(async (db) => {
+        await db.deleteFrom('integration_pull').where('store_id', '=', row.store_id).execute()
+        await db.insertInto('integration_pull').values(row).execute()
+      })
       const requestsBefore = system.requests.length
       const { synced } = await store.ok('syncPOS', call)
       expect(synced.products).toBe(10)
