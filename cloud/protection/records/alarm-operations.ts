@@ -1,12 +1,8 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { AlarmStateReport } from '../../../policy/documents/agent-messages.ts'
-import {
-  ALARM_DISPOSITIONS,
-  ITEM_STATUSES,
-  type AlarmDisposition,
-  type ItemStatus,
-} from '../../../policy/vocabulary.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { receiptOfAlarm, type FittingReceipt } from './alarm-receipt.ts'
 import { openCallsOf } from '../../shop/assistance/queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
@@ -30,14 +26,6 @@ import { Disposition, EARLIER_LIMIT, earlierOf, toDisposition } from './disposit
 import type { Db } from '../../platform/persistence/database.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { eanOfGtin14 } from '../../../policy/gs1/gtin.ts'
-
-/** A receipt covers an alarm from this time before it, ms. */
-const RECEIPT_BEFORE_MS = 60 * 60_000
-/** A payment after the alarm covers it for this time, ms: the shopper goes back and pays. */
-const RECEIPT_AFTER_MS = 10 * 60_000
-/** Maximum purchases among which the receipt of an alarm is searched by product: the latest ones. */
-const RECEIPTS_LIMIT = 1_000
-const CAME_BACK: ReadonlySet<string> = new Set<ItemStatus>(['returned', 'cancelled'])
 
 /** Product of an alarm as guards see it. */
 interface AlarmProduct {
@@ -88,95 +76,6 @@ async function productOfAlarm(
 function eanOfTag(epc: string | undefined): string | undefined {
   const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
   return gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
-}
-
-/** A paid purchase that may cover the goods of an alarm. */
-interface FittingReceipt {
-  /** `item`: the purchase is bound to this tag. `product`: it contains the product, not bound to another tag. */
-  readonly match: 'item' | 'product'
-  readonly purchaseId: string
-  readonly paidMs: number
-}
-
-/**
- * Finds the newest purchase of the store that was paid in the hour before the alarm or the ten minutes after it, was
- * not cancelled, and contains the item of the tag, or else the product with a unit that is bound to no other tag.
- */
-export async function receiptOfAlarm(
-  db: Db,
-  storeId: string,
-  alarm: { occurredMs: number; item: Row<'protected_item'> | undefined; product: AlarmProduct | undefined },
-): Promise<FittingReceipt | undefined> {
-  const { occurredMs, item, product } = alarm
-  // Goods that came back are not paid any more.
-  if (item && CAME_BACK.has(item.item_status)) return undefined
-  const recent = db
-    .selectFrom('purchase')
-    .select(['purchase_id', 'completed_ms', 'tenant'])
-    .where('store_id', '=', storeId)
-    .where('completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
-    .where('completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
-    .where('status', 'in', ['SUCCESS', 'UNLOADED'])
-    .orderBy('completed_ms', 'desc')
-  const ofItem =
-    !item || item.purchase_id === null
-      ? undefined
-      : await db
-          .selectFrom('purchase_unit as u')
-          .innerJoin('purchase as p', 'p.purchase_id', 'u.purchase_id')
-          .select(['p.purchase_id', 'p.completed_ms'])
-          .where('u.item_id', '=', item.item_id)
-          .where('u.purchase_id', '=', item.purchase_id)
-          .where('u.taken_back', 'is', null)
-          .where('p.store_id', '=', storeId)
-          .where('p.completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
-          .where('p.completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
-          .where('p.status', 'in', ['SUCCESS', 'UNLOADED'])
-          .orderBy('p.completed_ms', 'desc')
-          .limit(1)
-          .executeTakeFirst()
-  const ofProduct =
-    ofItem || !product
-      ? undefined
-      : await db
-          .selectFrom(recent.limit(RECEIPTS_LIMIT).as('p'))
-          .select(['p.purchase_id', 'p.completed_ms'])
-          // One look-up for each purchase, however many lines it has.
-          .where(({ exists, selectFrom }) =>
-            exists(
-              selectFrom('purchase_line as l')
-                .leftJoin('purchase_unit as u', 'u.line_id', 'l.line_id')
-                .select('l.line_id')
-                .whereRef('l.tenant', '=', 'p.tenant')
-                .whereRef('l.purchase_id', '=', 'p.purchase_id')
-                .where('l.ean', '=', product.ean)
-                .where('u.item_id', 'is', null)
-                .where('u.taken_back', 'is', null)
-                .where((eb) =>
-                  eb.not(
-                    eb.exists(
-                      eb
-                        .selectFrom('unit_right as r')
-                        .select('r.line_id')
-                        .whereRef('r.line_id', '=', 'u.line_id')
-                        .whereRef('r.unit_no', '=', 'u.unit_no')
-                        .where('r.returned_by', 'is not', null),
-                    ),
-                  ),
-                ),
-            ),
-          )
-          .orderBy('p.completed_ms', 'desc')
-          .limit(1)
-          .executeTakeFirst()
-  const row = ofItem ?? ofProduct
-  return (
-    row && {
-      match: ofItem ? 'item' : 'product',
-      purchaseId: row.purchase_id,
-      paidMs: row.completed_ms ?? occurredMs,
-    }
-  )
 }
 
 /** What several alarms need, each read with one query. */

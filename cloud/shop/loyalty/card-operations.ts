@@ -29,12 +29,13 @@ export function cardAddress(origin: string, code: string): string {
  * next card, and ends the card before.
  */
 async function cardOf(
-  { db, services }: Pick<Call, 'db' | 'services'>,
+  { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,
   program: Program,
   member: Row<'loyalty_member'>,
   isNew: boolean,
 ): Promise<string> {
-  const number = Math.max(1, member.card_number + (isNew ? 1 : 0))
+  // A restored cloud must not make a card again that the lost one has ended.
+  const number = isNew ? Math.max(member.card_number + 1, Math.floor(nowMs / 1_000)) : Math.max(1, member.card_number)
   const { receiptSecret } = await services.authority.readyWithin(db, program.row.tenant as Tenant)
   // `enrolled_ms` keeps old cards invalid if a customer is erased and joins again.
   const identity = ['loyalty-card/1', member.program_id, member.user_id, member.enrolled_ms, number].join('\0')

@@ -138,7 +138,8 @@ function describe(
   store: Row<'store'>,
 ): z.infer<typeof Agent> {
   const state = stateOf(row.state)
-  const { minAgent } = policyOf(store)
+  // A list of hundreds of agents must not parse the rules of hundreds of stores.
+  const minAgent = store.policy.includes('"minAgent"') ? policyOf(store).minAgent : undefined
   const lastSeenMs = services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms
   const isOnline = row.online === 1 && row.revoked_ms === null && isHeard(lastSeenMs, state?.closedAt, nowMs)
   return {
