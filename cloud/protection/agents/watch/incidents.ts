@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../../../platform/operations/process-each.ts'
 import type { Db, Database } from '../../../platform/persistence/database.ts'
 import { preparedRows } from '../../../platform/persistence/prepared.ts'
 import { stateOf } from '../../agent-identity/agent-queries.ts'
@@ -191,7 +192,7 @@ function endingApiKeys(db: Db, nowMs: number) {
 }
 
 /** Agents that one query reads. */
-const PAGE = 500
+const PAGE = 100
 /** Maximum number of agents that one check reads. */
 const AGENTS_LIMIT = 20_000
 /** Maximum number of exceptions that one check raises or withdraws. The next check continues. */
@@ -261,6 +262,8 @@ export class AgentWatch {
       const last = agents.at(-1)
       if (!last || agents.length < PAGE) break
       after = last.agent_id
+      // Agents of one account must not stop the requests of all.
+      await yieldToEventLoop()
     }
     return incidents
   }

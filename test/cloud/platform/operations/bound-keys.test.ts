@@ -362,6 +362,7 @@ const REQUESTS: readonly Row[] = [
   ['disposeAlarm', (of, own) => ({ eventId: of.eventId, disposition: 'phantom', operatorId: own.operatorId })],
   ['callHelpToAlarm', (of) => ({ eventId: of.eventId })],
   ['requestAssistance', (of) => ({ zoneId: of.zoneId, message: 'Hallo?' })],
+  ['fetchAssistanceRequests', (of, own) => ({ storeId: own.storeId, requestId: of.requestId })],
   ['answerAssistanceRequest', (of) => ({ requestId: of.requestId, message: 'Ja' })],
   ['fetchWebhookDeliveries', (of) => ({ webhookId: of.webhookId })],
   ['fetchWebhookDeliveries', (of) => ({ eventId: of.outboxId })],

@@ -27,6 +27,7 @@ export const PURCHASES: readonly string[] = [
   `CREATE INDEX purchase_by_receipt_of_store ON purchase (store_id, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
   `CREATE INDEX purchase_by_total ON purchase (tenant, total_cent, purchase_id)`,
   `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
+  `CREATE INDEX purchase_awaiting_of_tenant ON purchase (tenant, purchase_id) WHERE approval = 'awaiting'`,
   `CREATE INDEX purchase_unpaid ON purchase (payment_by_ms) WHERE payment_by_ms IS NOT NULL`,
   `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,
   `CREATE INDEX purchase_by_refund ON purchase (refund_status) WHERE refund_status IS NOT NULL`,
