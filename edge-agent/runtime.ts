@@ -17,6 +17,7 @@ import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
 import { Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/released-units.ts'
+import { SoldPieces } from './lanes/gate/sold-pieces.ts'
 import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
@@ -127,11 +128,11 @@ export class Agent {
     this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
-    const onChanged = () => {
-      items.reportsChanged()
-      this.#changed()
-    }
-    this.tillNotices = new TillNotices({ ...this.#base, signer: this.#cloud.key.signer, onChanged })
+    this.tillNotices = new TillNotices({
+      ...this.#base,
+      signer: this.#cloud.key.signer,
+      onChanged: () => this.#tillsChanged(),
+    })
     const { tillNotices } = this
     this.homeCodes = new HomeCodes({ ...this.#base, signer: this.#cloud.key.signer, tillNotices })
     this.sales = new TillSales({
@@ -146,10 +147,8 @@ export class Agent {
         return opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined
       },
       signReceipt: (sale) => signSellerReceipt({ ...this.#base, signer: this.#cloud.key.signer }, sale),
-      onChanged: () => {
-        this.tillNotices.send()
-        onChanged()
-      },
+      passSeconds: () => (clock.now().trust === 'none' ? 0 : (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60),
+      onChanged: () => this.#announceTills(),
     })
     const authorizeParts = this.#authorizeParts()
     this.gates = this.#openGates(authorizeParts)
@@ -310,6 +309,12 @@ export class Agent {
       memory: this.#stored.itemFile,
       journal,
       signal,
+      pieces: new SoldPieces({
+        ...this.#base,
+        link,
+        notices: this.tillNotices,
+        onChanged: () => this.#announceTills(),
+      }),
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
       syncItems: link.poll,
@@ -348,6 +353,17 @@ export class Agent {
       onPerson: (deviceId, direction) =>
         feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
     })
+  }
+
+  /** Tags have another status, because tills reported them here or to another agent. */
+  #tillsChanged(): void {
+    this.items.reportsChanged()
+    this.#changed()
+  }
+
+  #announceTills(): void {
+    this.tillNotices.send()
+    this.#tillsChanged()
   }
 
   /** The parts that most modules need. */

@@ -133,7 +133,9 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
  * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
  * The value of one receipt is at most the ceiling of `maxRiskClass`. If no exit gate releases goods, it is also at most
  * `MAX_ENTRIES` times the highest unit price that needs no staff. Approvals by staff are
- * not part of the bound; `operatorOverridesPerHour` limits them. Returns 0 if only staff can release goods; null if there is no bound.
+ * not part of the bound; `operatorOverridesPerHour` limits them. With `tillSales.passByProduct`, each gate may also let
+ * `hardCount` tags pass for pieces that were used at another gate, each below the price for staff and the ceiling.
+ * Returns 0 if only staff can release goods; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline
@@ -146,8 +148,17 @@ export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly Device
   const threshold = overrideThresholdCent(policy)
   // Without an operator a receipt releases only units that have an entry. Gates let paid goods of any price pass.
   const units = threshold === null || gates > 0 ? null : MAX_ENTRIES * (threshold - 1)
-  const bounds = [riskClassCeiling(maxRiskClass), units].filter((bound) => bound !== null)
-  return bounds.length === 0 ? null : (receipts * Math.min(...bounds)) / 100
+  const ceiling = riskClassCeiling(maxRiskClass)
+  const ofReceipts = lossOf(receipts, [ceiling, units])
+  if (policy.tillSales.passByProduct === 0 || gates === 0) return ofReceipts
+  const ofPieces = lossOf(gates * hardCount, [ceiling, threshold === null ? null : Math.max(0, threshold - 1)])
+  return ofReceipts === null || ofPieces === null ? null : ofReceipts + ofPieces
+}
+
+/** Value of so many uses in EUR, each at most the lowest of these bounds in cents; null: none. */
+function lossOf(count: number, bounds: readonly (number | null)[]): number | null {
+  const known = bounds.filter((bound) => bound !== null)
+  return known.length === 0 ? null : (count * Math.min(...known)) / 100
 }
 
 /** Devices that release any goods by a receipt without staff. */

@@ -354,6 +354,12 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   return item?.brand === undefined ? 'some brands need staff, and the brand is unknown' : 'the brand needs staff'
 }
 
+/** True if only staff release unpaid goods with this price and brand. The strictest rule counts if one is unknown. */
+export function isStaffPriced(item: ItemFacts, policy: ProtectionPolicy): boolean {
+  const brands = policy.requiresStaffForBrand
+  return mayReachStaffPrice(item, policy) || (brands.length > 0 && !isOtherBrand(item, brands))
+}
+
 /** True if the price may reach the staff threshold. */
 function mayReachStaffPrice(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
   const threshold = overrideThresholdCent(policy)

@@ -104,6 +104,13 @@ export const Evidence = z.discriminatedUnion('kind', [
       .regex(/^[0-9a-f]{32}$/)
       .optional(),
   }),
+  /** A gate let a tag pass for a piece that a till sold without naming its tag. */
+  z.strictObject({
+    kind: z.literal('sale_piece'),
+    /** `saleKeyOf`. */
+    sale: z.string().regex(/^[0-9a-f]{32}$/),
+    epc: name(128),
+  }),
   /** An operator acknowledged or disposed of an alarm at a gate of this agent. */
   z.strictObject({
     kind: z.literal('alarm_handled'),
@@ -116,8 +123,9 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
 ])
 export type Evidence = z.infer<typeof Evidence>
-/** What a till reported to an agent. */
-export type TillEvidence = Extract<Evidence, { kind: 'sale' | 'sale_void' | 'sale_return' }>
+/** What a till reported to an agent, and what a gate let pass because of it. */
+export type TillEvidence = Extract<Evidence, { kind: 'sale' | 'sale_void' | 'sale_return' | 'sale_piece' }>
+export type SalePiece = Extract<Evidence, { kind: 'sale_piece' }>
 export type AlarmHandled = Extract<Evidence, { kind: 'alarm_handled' }>
 
 /** Content of a row. The row hash covers this content, the row number and the previous hash. */

@@ -167,6 +167,14 @@ const TillSales = z.strictObject({
     .describe(
       'What a code that a till prints does. `barrier`: it opens one barrier. `release`: it also releases labels by their product, if it has 40 random bits.',
     ),
+  passByProduct: z
+    .int()
+    .min(0)
+    .max(120)
+    .default(0)
+    .describe(
+      'Minutes after a sale at an agent in which gates let one tag of a product pass for each piece that the till sold without naming its tag. For tills that read no tags. 0: never.',
+    ),
 })
 
 /** The protection policy of one store (ADR releases). */

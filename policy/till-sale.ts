@@ -415,7 +415,7 @@ function goodsKey(line: SaleLine): string {
 }
 
 /** GTIN-14 of a line, if it is the same on all its labels: not for goods that a scale labels. */
-function gtinOfLine({ ean, productId }: SaleLine): string | undefined {
+export function gtinOfLine({ ean, productId }: Pick<SaleLine, 'ean' | 'productId'>): string | undefined {
   const read = ean === undefined || productId !== undefined ? undefined : readProductCode(ean.trim())
   const gtin = read?.ok ? read.code.gtin14 : undefined
   return gtin === undefined || /^0(?:2|02|0{5}[02])/.test(gtin) ? undefined : gtin

@@ -111,6 +111,7 @@ interface MovedTo {
 interface GoodsBackParts {
   ledger: Ledger
   items: Replica
+  passSeconds(): number
 }
 
 /** What happens at this agent to the goods and the receipt of a sale that is void, or that came back. */
@@ -172,6 +173,7 @@ export class GoodsBack {
       for (const key of keys) {
         const sale = till.tag(key)?.sale ?? null
         if (sale !== null) sales.add(sale)
+        if (sale !== null) this.#endPieces(sale, nowMs)
         till.saveTag(key, status, nowMs, seq, sale)
       }
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
@@ -180,6 +182,7 @@ export class GoodsBack {
   /** Counts goods of a sale that came back, after `moveBack`. */
   countBack(saleKey: string, request: KeptReturn, to: MovedTo): void {
     const { ledger, items } = this.#parts
+    this.#endPieces(saleKey, to.nowMs)
     const sale = ledger.till.sale(saleKey)
     if (!sale || sale.content === '') {
       if (!namesGoods(request)) this.endReceipt(saleKey, to)
@@ -191,6 +194,11 @@ export class GoodsBack {
     const left = leftAfter(JSON.parse(sale.remaining) as LeftOfSale, tags, request, isTold)
     ledger.till.saveSale({ ...sale, remaining: JSON.stringify(left) })
     this.endIfAllBack(saleKey, to)
+  }
+
+  /** No tag passes any more for pieces of a sale of which goods came back, because nobody knows which came back. */
+  #endPieces(saleKey: string, nowMs: number): void {
+    if (this.#parts.passSeconds() > 0) this.#parts.ledger.till.pieces.end(saleKey, Math.floor(nowMs / 1_000))
   }
 
   /** Ends the receipt of a sale of which nothing is left. */

@@ -24,6 +24,7 @@ import {
   type TillReturn,
   type TillSale,
 } from '../../policy/till-sale.ts'
+import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -58,6 +59,8 @@ interface TillSalesParts {
   /** Signs the receipt of a sale; undefined without trusted time or a current policy. */
   signReceipt(sale: KnownSale): string | undefined
   nowMs(): number
+  /** How long tags may pass for pieces that are sold now, s; 0 if the policy or the clock does not allow it. */
+  passSeconds(): number
   /** Called after a change. */
   onChanged(): void
 }
@@ -212,7 +215,7 @@ export class TillSales {
     // Another agent has announced that the whole sale came back.
     if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
-    if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveCodes(sale, saleKey, nowMs)
+    if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { ...answer, synced: false }
   }
 
@@ -242,13 +245,20 @@ export class TillSales {
     return this.#parts.policy()?.tillSales.agents.includes(agentId) === true
   }
 
-  /** Notes the codes that the till printed: each opens a barrier once, also without the cloud. */
-  #saveCodes(sale: KeptSale, saleKey: string, nowMs: number): void {
-    const { ledger } = this.#parts
+  /**
+   * Notes the codes that the till printed: each opens a barrier once, also without the cloud. And the pieces whose tags
+   * the till did not name: tags of the same product may pass for them. `isElsewhere`: another agent announced the pieces.
+   */
+  #saveRights(sale: KeptSale, saleKey: string, nowMs: number, isElsewhere: boolean): void {
+    const { ledger, storeId } = this.#parts
     const sold = this.#goodsOf(sale, saleKey, nowMs)
     const codes = new Set(sale.codeHashes)
     if (sold.goods.length > MAX_ENTRIES * ENTRY_CHARACTERS) codes.add(goodsCode(saleKey))
     for (const code of codes) ledger.till.saveCode({ code, ...sold })
+    const seconds = isElsewhere ? 0 : this.#parts.passSeconds()
+    const expS = Math.floor(nowMs / 1_000) + seconds
+    for (const [gtin, count] of seconds === 0 ? [] : piecesWithoutTag(sale))
+      ledger.till.pieces.sold(saleKey, productHash(storeId, gtin), count, expS)
   }
 
   #answerOf({ answer, seq }: StoredSale): SaleAnswer {
@@ -410,8 +420,10 @@ export class TillSales {
         : new TillRefusal('invalid', 'is known only to the cloud: name the sale, or its goods by tags', 'purchaseId')
     const saleKey = this.#keyOfSale(request)
     const all = saleKey === undefined ? [] : this.#back.tagsOfSale(saleKey)
-    // Which piece of a line came back, only its tag can tell.
-    if (all.length > 0 && lines)
+    // Which piece of a line came back, only its tag can tell. A till that named no tags cannot name them now, so all tags
+    // that passed for pieces of the sale alarm, until the cloud knows more.
+    const passed = new Set(saleKey === undefined ? [] : this.#parts.ledger.till.pieces.tagsOf(saleKey))
+    if (lines && all.some((names) => !names.some((each) => passed.has(each))))
       throw new TillRefusal(
         'invalid',
         'has tagged goods: name those that came back in epcs, tagUids or tagIds',

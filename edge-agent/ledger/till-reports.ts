@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto'
 import type { Database as Connection } from 'better-sqlite3'
-import { NOTICE_CHARACTERS, NOTICE_TAGS_LIMIT, RANK_LIMIT, type SoldCode } from '../../policy/documents/till-notice.ts'
+import {
+  NOTICE_CHARACTERS,
+  NOTICE_TAGS_LIMIT,
+  RANK_LIMIT,
+  type SoldCode,
+  type SoldPiece,
+} from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
+import { TillPieces } from './till-pieces.ts'
 
 /** A stored sale. */
 export interface StoredSale {
@@ -95,6 +102,7 @@ const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies reado
  * run inside a transaction of the ledger, with their journal row.
  */
 export class TillReports {
+  readonly pieces: TillPieces
   readonly #sale
   readonly #saveSale
   readonly #hour
@@ -122,6 +130,7 @@ export class TillReports {
   readonly #prune
 
   constructor(db: Connection) {
+    this.pieces = new TillPieces(db, () => this.#next())
     this.#sale = db.prepare<[string], StoredSale>(`SELECT ${SALE} FROM sale WHERE sale_key = ?`)
     this.#saveSale = db.prepare(
       `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, remaining, value_cent, hour, stored_ms, seq)
@@ -148,7 +157,7 @@ export class TillReports {
       `SELECT ${TAG} FROM till_tag WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
     this.#lastChange = db.prepare<[], { change: number }>(
-      'SELECT MAX((SELECT COALESCE(MAX(change), 0) FROM till_tag), (SELECT COALESCE(MAX(change), 0) FROM till_code)) AS change',
+      `SELECT MAX(${['till_tag', 'till_code', 'till_piece'].map((table) => `(SELECT COALESCE(MAX(change), 0) FROM ${table})`).join()}) AS change`,
     )
     this.#codes = db.prepare<[string, number], SoldCode & { sender: string }>(
       `SELECT ${CODE}, sender FROM till_code WHERE code = ? AND exp > ? LIMIT 20`,
@@ -343,7 +352,12 @@ export class TillReports {
    * Changes of this agent after number `after`, the oldest first, as many as a notice holds. `last`: number of the last
    * one; undefined if there are none. Each change has a number of its own.
    */
-  changesAfter(after: number): { tags: TagNotice[]; codes: SoldCode[]; last: number | undefined } {
+  changesAfter(after: number): {
+    tags: TagNotice[]
+    codes: SoldCode[]
+    pieces: SoldPiece[]
+    last: number | undefined
+  } {
     const changes = [
       ...this.#changes.all(after, NOTICE_TAGS_LIMIT).map(({ name, status, rank, epoch, ver, sale, change }) => ({
         change,
@@ -353,15 +367,17 @@ export class TillReports {
         change,
         code: { code, sale, exp, riskClass, goods },
       })),
+      ...this.pieces.changesAfter(after).map(({ change, ...piece }) => ({ change, piece })),
     ].sort((a, b) => a.change - b.change)
-    const notice: ReturnType<TillReports['changesAfter']> = { tags: [], codes: [], last: undefined }
+    const notice: ReturnType<TillReports['changesAfter']> = { tags: [], codes: [], pieces: [], last: undefined }
     let characters = 0
     for (const each of changes.slice(0, NOTICE_TAGS_LIMIT)) {
       characters += JSON.stringify(each).length
       if (notice.last !== undefined && characters > NOTICE_CHARACTERS) return notice
       notice.last = each.change
       if ('tag' in each) notice.tags.push(each.tag)
-      else notice.codes.push(each.code)
+      else if ('code' in each) notice.codes.push(each.code)
+      else notice.pieces.push(each.piece)
     }
     return notice
   }
@@ -413,6 +429,7 @@ export class TillReports {
     returns?.run(salesMs, acked)
     codes?.run(Math.floor(tagsMs / 1_000))
     this.#notices.prune.run(Math.floor(nowMs / 1_000))
+    this.pieces.prune(Math.floor(nowMs / 1_000))
   }
 }
 

@@ -6,7 +6,7 @@ import { TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { SALE_NAMES_LIMIT } from '../ledger/till-reports.ts'
+import { SALE_NAMES_LIMIT, type TagNotice } from '../ledger/till-reports.ts'
 import { isSaleOver } from '../decisions/sale-goods.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { Log } from '../log.ts'
@@ -110,19 +110,22 @@ export class TillNotices {
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no sales' }
     const { nowMs, trust: timeTrust } = clock.now()
     const { iat, codes } = notice.data
-    const tags = isForwarded ? [] : notice.data.tags
+    const { tags, pieces } = isForwarded ? { tags: [], pieces: [] } : notice.data
     // No code is valid for longer than a receipt.
     const exp = isForwarded ? iat + RECEIPT_LIFE : notice.data.exp
     const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
-    const retryAfterSeconds = this.#take(iss, tags.length + codes.length)
+    const retryAfterSeconds = this.#take(iss, tags.length + codes.length + pieces.length)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
+    const passSeconds = (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60
     let ended = 0
     await ledger.commits.durably(() => {
       for (const tag of tags) {
         // The sender repeats the notice, and the rest follows.
         if (ended >= SALE_NAMES_LIMIT) return
-        if (!BY_TILLS.has(tag.status) || !ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
+        if (!BY_TILLS.has(tag.status)) continue
+        if (tag.status !== 'paid' && passSeconds > 0) this.#endPieces(tag, nowMs)
+        if (!ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
         const isEnd = tag.name.startsWith('R')
         const sale = isEnd ? tag.name.slice(1) : tag.sale
         if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
@@ -131,6 +134,7 @@ export class TillNotices {
       }
       // No receipt is valid longer than a day.
       const fromS = Math.floor(nowMs / 1_000)
+      ledger.till.pieces.receive(pieces, iss, fromS, passSeconds)
       const latestS = (isForwarded ? Math.min(fromS, iat) : fromS) + RECEIPT_LIFE + CLOCKS_DIFFER_S
       const limited = codes.map((code) => ({ ...code, exp: Math.min(code.exp, latestS) }))
       ledger.till.receiveCodes(limited, iss, trust.policy?.policy.home === agentId ? text : undefined)
@@ -154,15 +158,31 @@ export class TillNotices {
       .slice(0, 2)
     const notices = sales.map(({ sender, ...sale }) => {
       if (isSaleOver(this.#parts, sale.sale)) return undefined
-      return sender === '' ? this.#sign({ tags: [], codes: [sale] }) : ledger.till.noticeOf(sale)
+      return sender === '' ? this.#sign({ tags: [], codes: [sale], pieces: [] }) : ledger.till.noticeOf(sale)
     })
     return notices.every((notice) => notice !== undefined) ? notices : []
+  }
+
+  /** Number of the last change that all other agents which may sell have acknowledged; infinite if there are none. */
+  get acknowledged(): number {
+    const { trust, agentId } = this.#parts
+    const sellers = trust.policy?.policy.tillSales.agents ?? []
+    const others = (trust.policy?.agents ?? []).filter((each) => each.agentId !== agentId)
+    const acked = others.flatMap((other) => (sellers.includes(other.agentId) ? this.#peerOf(other.agentId).acked : []))
+    return Math.min(Number.POSITIVE_INFINITY, ...acked)
   }
 
   stop(): void {
     this.#isStopped = true
     this.#store?.()
     for (const { retry } of this.#peers.values()) retry?.()
+  }
+
+  /** Ends the pieces of the sale of a tag that came back. The agent that took it back may not know its sale. */
+  #endPieces({ name, sale }: TagNotice, nowMs: number): void {
+    const { till } = this.#parts.ledger
+    for (const ended of new Set([sale, till.tag(name)?.sale ?? null]))
+      if (ended !== null) till.pieces.end(ended, Math.floor(nowMs / 1_000))
   }
 
   /** Counts tags of a sender. Returns the seconds until its next hour if it has used up this one. */
@@ -199,10 +219,10 @@ export class TillNotices {
   async #sendAll(agentId: string, peer: Peer): Promise<'done' | 'later'> {
     const { ledger, trust, fetch, platform, log } = this.#parts
     while (!this.#isStopped) {
-      const { last, tags, codes } = ledger.till.changesAfter(peer.acked)
+      const { last, ...said } = ledger.till.changesAfter(peer.acked)
       const url = storeAgent(trust, agentId)?.url
       if (last === undefined || !url) return 'done'
-      const body = { notice: this.#sign({ tags, codes }) }
+      const body = { notice: this.#sign(said) }
       const answer = await httpClient(`${url}/v1`, fetch, platform).post('till-notices', body, {
         timeoutMs: ANSWER_WITHIN_MS,
       })
@@ -218,7 +238,7 @@ export class TillNotices {
     return 'done'
   }
 
-  #sign(said: Pick<TillNotice, 'tags' | 'codes'>): string {
+  #sign(said: Pick<TillNotice, 'tags' | 'codes' | 'pieces'>): string {
     const { agentId, storeId, clock, signer } = this.#parts
     const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, TILL_NOTICE_LIFE), iss: agentId, ...said }
     return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer())

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SOLD_PIECES_LIMIT } from '../sold-pieces.ts'
 import { CodeHash } from '../till-sale.ts'
 import { ITEM_STATUSES } from '../vocabulary.ts'
 
@@ -40,7 +41,25 @@ const SoldCode = z.strictObject({
 })
 export type SoldCode = z.infer<typeof SoldCode>
 
-/** `till+jwt`, signed by the agent that took the reports. It names tags and hashes of codes, and no goods, prices or people. */
+/**
+ * Pieces that a sale sold without naming their tags (`passByProduct` of the policy). `count` above 0: so many were sold.
+ * -1: `tag` has passed a gate for one of them. 0: the sale has no pieces any more, because goods came back.
+ */
+const SoldPiece = z
+  .strictObject({
+    sale: SaleKey,
+    /** `productHash`; empty if `count` is 0. */
+    product: z.string().regex(/^(?:[0-9a-f]{32})?$/),
+    /** Key of the tag (`Replica.keysOf`); empty unless `count` is -1. */
+    tag: z.string().max(220),
+    count: z.int().min(-1).max(SOLD_PIECES_LIMIT),
+    /** Until when a tag may pass for a sold piece, s since 1970. */
+    exp: z.int().min(0),
+  })
+  .refine(({ product, tag, count }) => (product === '') === (count === 0) && (tag !== '') === (count === -1))
+export type SoldPiece = z.infer<typeof SoldPiece>
+
+/** `till+jwt`, signed by the agent that took the reports. It names tags and hashes of codes and products, and no prices or people. */
 export const TillNotice = z.strictObject({
   /** Store id. */
   aud: z.string(),
@@ -61,5 +80,6 @@ export const TillNotice = z.strictObject({
     )
     .max(NOTICE_TAGS_LIMIT),
   codes: z.array(SoldCode).max(NOTICE_TAGS_LIMIT),
+  pieces: z.array(SoldPiece).max(NOTICE_TAGS_LIMIT),
 })
 export type TillNotice = z.infer<typeof TillNotice>

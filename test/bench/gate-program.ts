@@ -69,6 +69,7 @@ const gates = new Gates({
     isEmergency: () => false,
     log,
   }),
+  pieces: { covers: () => false, end: () => undefined, settled: () => Promise.resolve() },
   nowMs: platform.clock.wall,
   policy: () => policy,
   isOnline: () => false,

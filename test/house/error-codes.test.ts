@@ -29,7 +29,7 @@ describe('docs/reference/errors.md', () => {
       'exceptions',
       all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter(
         (code) =>
-          !/^(not_understood|alarm_handled|delegation_returned|sale_void|sale_return|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(
+          !/^(not_understood|alarm_handled|delegation_returned|sale_void|sale_return|sale_piece|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(
             code,
           ),
       ),

@@ -77,6 +77,21 @@ describe('worstCaseLoss', () => {
   })
 })
 
+describe('worstCaseLoss with passes by product', () => {
+  const passes = { tillSales: { passByProduct: 15 } }
+  it('adds pieces × gates, each below the price for staff', () => {
+    expect(lossOf({ ...passes }, [gate, gate])).toBe(2 * 20 * 1_000 + 2 * 20 * 1_000)
+    expect(lossOf({ ...passes, requiresManualOverrideAboveValue: 10 })).toBeCloseTo(20 * 1_000 + 20 * 9.99)
+  })
+  it('adds nothing without a gate, or where isolated agents release nothing', () => {
+    expect(lossOf(passes, [deviceOf('pos_deactivator', 'agent_1')])).toBe(
+      lossOf({}, [deviceOf('pos_deactivator', 'agent_1')]),
+    )
+    expect(lossOf({ ...passes, offline: { storeBound: 'deny' } })).toBe(0)
+    expect(lossOf({ ...passes, offline: { maxRiskClass: 3 } })).toBeNull()
+  })
+})
+
 describe('the offline prediction of a policy explanation', () => {
   const question = {
     device: detacher,

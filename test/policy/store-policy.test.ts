@@ -20,7 +20,7 @@ describe('the protection policy', () => {
       },
       operatorOverridesPerHour: 10,
       spotCheckRate: 0,
-      tillSales: { agents: [], salesPerHour: 1_000, valuePerHour: 100_000, codes: 'barrier' },
+      tillSales: { agents: [], salesPerHour: 1_000, valuePerHour: 100_000, codes: 'barrier', passByProduct: 0 },
       home: 'cloud',
       homeEpoch: 0,
     })

@@ -110,12 +110,12 @@ const announced = new WeakMap<Agent, number>()
 
 /** Delivers what tills reported to one agent, and it has not announced yet, to another. */
 export async function announceTills(store: TestStore, from: Agent, to: Agent): Promise<void> {
-  const { tags, codes, last } = from.ledger.till.changesAfter(announced.get(from) ?? 0)
+  const { last, ...said } = from.ledger.till.changesAfter(announced.get(from) ?? 0)
   if (last === undefined) return
   announced.set(from, last)
   const { identity } = from
   const iat = Math.floor(store.world.clock.wall() / 1_000)
-  const claims = { aud: store.shop.storeId, iat, exp: iat + 60, iss: identity.agentId, tags, codes }
+  const claims = { aud: store.shop.storeId, iat, exp: iat + 60, iss: identity.agentId, ...said }
   const signer = createSigner(identity.x, Buffer.from(identity.secret, 'base64url'))
   const text = signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
   expect(await store.drive(to.tillNotices.receive(text))).toEqual({ kind: 'taken' })

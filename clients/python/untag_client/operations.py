@@ -2811,6 +2811,7 @@ FetchProtectionPolicyResponsePolicyTillSales = TypedDict(
         "salesPerHour": int,
         "valuePerHour": float,
         "codes": Literal["barrier", "release"],
+        "passByProduct": int,
     },
 )
 
@@ -6288,6 +6289,7 @@ SimulateProtectionPolicyRequestPolicyTillSales = TypedDict(
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
         "codes": NotRequired[Literal["barrier", "release"]],
+        "passByProduct": NotRequired[int],
     },
 )
 
@@ -7544,6 +7546,7 @@ UpdateProtectionPolicyRequestPolicyTillSales = TypedDict(
         "salesPerHour": NotRequired[int],
         "valuePerHour": NotRequired[float],
         "codes": NotRequired[Literal["barrier", "release"]],
+        "passByProduct": NotRequired[int],
     },
 )
 
@@ -7629,6 +7632,7 @@ UpdateProtectionPolicyResponsePolicyTillSales = TypedDict(
         "salesPerHour": int,
         "valuePerHour": float,
         "codes": Literal["barrier", "release"],
+        "passByProduct": int,
     },
 )
 

@@ -25,6 +25,7 @@ const FIELD_OF: Readonly<Record<string, string>> = {
   'tillSales.valuePerHour': 'valuePerHour',
   // A form does not keep fields with `code` in their name, as those of secrets.
   'tillSales.codes': 'printed',
+  'tillSales.passByProduct': 'passByProduct',
 }
 
 /** Field of the form for a path of the request. */
@@ -60,6 +61,7 @@ export function valuesOfPolicy(policy: ProtectionPolicy): Record<string, string>
     salesPerHour: String(tillSales.salesPerHour),
     valuePerHour: String(tillSales.valuePerHour),
     printed: tillSales.codes,
+    passByProduct: String(tillSales.passByProduct),
     rest: JSON.stringify(rest, null, 2),
     ...(isLong
       ? { severityLines: 'json' }
@@ -102,6 +104,7 @@ export function policyOfForm(form: FormFields): Record<string, unknown> {
       salesPerHour: number('salesPerHour'),
       valuePerHour: number('valuePerHour'),
       codes: form.text('printed') ?? null,
+      passByProduct: number('passByProduct'),
     },
   }
 }
@@ -206,6 +209,7 @@ export function RuleFields({
           label={t.codes}
           choices={(['barrier', 'release'] as const).map((value) => ({ value, label: t.codesOf[value] }))}
         />
+        {decimal('passByProduct', t.passByProduct)}
       </fieldset>
       <details open={form.errors['rest'] !== undefined}>
         <summary>{t.rest}</summary>

@@ -88,12 +88,13 @@ function gateLines({ texts, formats }: Texts, { gate, unknownTag }: ProtectionPo
 
 function tillLines({ texts, formats }: Texts, { tillSales }: ProtectionPolicy): Lines {
   const { sentences: says } = texts.rules
-  const { agents, salesPerHour, valuePerHour, codes } = tillSales
+  const { agents, salesPerHour, valuePerHour, codes, passByProduct } = tillSales
   return [
     ['tillAgents', agents.length === 0 ? says.noTillAgents : says.tillAgents(formats.number(agents.length))],
     ['salesPerHour', says.salesPerHour(formats.number(salesPerHour))],
     ['valuePerHour', says.valuePerHour(formats.money(valuePerHour))],
     ['codes', codes === 'release' ? says.codesRelease : says.codesBarrier],
+    ['passByProduct', passByProduct === 0 ? says.noPasses : says.passByProduct(formats.number(passByProduct))],
   ]
 }
 

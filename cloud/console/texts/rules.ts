@@ -50,6 +50,7 @@ export const rulesTexts = bilingual({
       salesPerHour: 'Sales of a till',
       valuePerHour: 'Value of the sales of a till',
       codes: 'Codes that tills print',
+      passByProduct: 'Goods whose tags the till did not read',
       minAgent: 'Oldest agent',
       home: 'Where receipts are used up',
     },
@@ -88,6 +89,9 @@ export const rulesTexts = bilingual({
       salesPerHour: (count: string) => `Up to ${count} sales of one till in an hour release goods.`,
       valuePerHour: (value: string) => `Sales of one till up to ${value} in an hour release goods.`,
       codesBarrier: 'A code that a till prints opens one barrier.',
+      noPasses: 'Gates let only tags pass that the till named.',
+      passByProduct: (minutes: string) =>
+        `For ${minutes} minutes after a sale, gates let one tag of a product pass for each piece whose tag the till did not name.`,
       codesRelease: 'A random code that a till prints opens one barrier, and releases labels like a receipt.',
       minAgent: (release: string) => `Agents need release ${release} or newer.`,
       noMinAgent: 'Agents of any release accept these rules.',
@@ -152,6 +156,7 @@ export const rulesTexts = bilingual({
       salesPerHour: 'Sales of one till in an hour',
       valuePerHour: 'Their value in an hour (EUR)',
       codes: 'Codes that tills print',
+      passByProduct: 'Minutes in which tags of sold products pass that the till did not read (0: never)',
       codesOf: { barrier: 'Open a barrier', release: 'Open a barrier and release labels, if they are random' },
       rest: 'Everything else, as JSON',
       restHint: 'Categories, brands, own tags and limits of gates, as the API names them.',
@@ -258,6 +263,7 @@ export const rulesTexts = bilingual({
       salesPerHour: 'Verkäufe einer Kasse',
       valuePerHour: 'Wert der Verkäufe einer Kasse',
       codes: 'Codes der Kassen',
+      passByProduct: 'Ware, deren Etiketten die Kasse nicht liest',
       minAgent: 'Ältester Agent',
       home: 'Wo Belege eingelöst werden',
     },
@@ -296,6 +302,9 @@ export const rulesTexts = bilingual({
       salesPerHour: (count: string) => `Bis zu ${count} Verkäufe einer Kasse in der Stunde geben Ware frei.`,
       valuePerHour: (value: string) => `Verkäufe einer Kasse bis ${value} in der Stunde geben Ware frei.`,
       codesBarrier: 'Ein Code, den eine Kasse druckt, öffnet eine Schranke.',
+      noPasses: 'Durchgänge lassen nur Etiketten hinaus, die die Kasse genannt hat.',
+      passByProduct: (minutes: string) =>
+        `${minutes} Minuten nach einem Verkauf lassen Durchgänge für jedes Stück, dessen Etikett die Kasse nicht genannt hat, ein Etikett des Produkts hinaus.`,
       codesRelease:
         'Ein zufälliger Code, den eine Kasse druckt, öffnet eine Schranke und gibt Etiketten frei wie ein Beleg.',
       minAgent: (release: string) => `Agenten brauchen untag ${release} oder neuer.`,
@@ -361,6 +370,7 @@ export const rulesTexts = bilingual({
       salesPerHour: 'Verkäufe einer Kasse in der Stunde',
       valuePerHour: 'Ihr Wert in der Stunde (EUR)',
       codes: 'Codes, die Kassen drucken',
+      passByProduct: 'Minuten, in denen Etiketten verkaufter Produkte hinausdürfen, die die Kasse nicht liest (0: nie)',
       codesOf: {
         barrier: 'Öffnen eine Schranke',
         release: 'Öffnen eine Schranke und geben Etiketten frei, wenn sie zufällig sind',

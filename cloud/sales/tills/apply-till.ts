@@ -9,6 +9,7 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { findAgent } from '../../protection/agent-identity/sessions.ts'
 import { recordSale } from './record-sale.ts'
 import { keepReturned, recordReturn } from './return-goods.ts'
+import { bindSoldPiece } from './sold-piece.ts'
 import { voidSaleOf } from './void-sale.ts'
 
 /** Agents that may have had the ledger before. */
@@ -27,9 +28,15 @@ async function isNamed({ db }: Call, store: Row<'store'>, agentId: string): Prom
   return false
 }
 
+/** The till's own number of what it reported. */
+function numberOf(evidence: Exclude<TillEvidence, { kind: 'sale_piece' }>): string {
+  if (evidence.kind === 'sale_return') return evidence.return.returnId
+  return evidence.kind === 'sale' ? evidence.sale.saleId : evidence.saleId
+}
+
 /**
  * Applies a sale, void or return that a till reported to an agent. The agent has answered the till, so nothing is
- * refused: what cannot be booked is an exception.
+ * refused: what cannot be booked is an exception. Returns false if the row must be retried.
  */
 export async function applyTill(
   call: Call,
@@ -41,16 +48,12 @@ export async function applyTill(
   if (!store) return false
   const scope = { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs }
   if (!(await isNamed(call, store, agentId))) {
-    const about =
-      evidence.kind === 'sale_return'
-        ? evidence.return.returnId
-        : 'sale' in evidence
-          ? evidence.sale.saleId
-          : evidence.saleId
+    const about = evidence.kind === 'sale_piece' ? evidence.epc : numberOf(evidence)
     const detail = 'an agent that the policy does not name in tillSales.agents reported a sale'
     await raiseForeignEvidence(scope, { agentId, storeId }, { kind: evidence.kind, about, detail })
     return false
   }
+  if (evidence.kind === 'sale_piece') return bindSoldPiece(call, store, evidence, storedMs)
   try {
     if (evidence.kind === 'sale')
       await recordSale(call, store, evidence.sale, {
@@ -69,7 +72,7 @@ export async function applyTill(
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',
-      subject: `${agentId}/${evidence.kind === 'sale_return' ? evidence.return.returnId : evidence.saleId}`,
+      subject: `${agentId}/${numberOf(evidence)}`,
       detail: `a till reported to an agent what does not fit its sale: ${error.message}`,
     })
   }

@@ -55,6 +55,19 @@ export function warningOf(doubt: Doubt): Warning {
   }
 }
 
+/** Doubts about sales whose goods are not released. */
+const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set<Doubt['code']>([
+  'sale_too_old',
+  'sale_over_limit',
+  'sale_of_revoked_till',
+])
+
+/** True if goods may be released for a sale that was answered like this. */
+export function givesRights({ result }: { readonly result: string | null }): boolean {
+  const { warnings } = JSON.parse(result ?? '{"warnings":[]}') as { warnings: readonly Warning[] }
+  return !warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
+}
+
 /** What needs no attention of people, or has an exception of its own: `return_unclear`. */
 const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void', 'not_sold_at_a_till'])
 

@@ -16,6 +16,7 @@ import { STALE_SECONDS } from '../../items/replica.ts'
  * - `paid`: the item's status allows it to leave
  * - `receipt`: a receipt that was presented at the gate covers the tag
  * - `released`: an agent of the store released the unit, and the cloud has sent no newer status
+ * - `sold_piece`: a till sold a piece of the product without naming its tag, and the policy lets a tag pass for it
  * - `recalled`: a recall stops the item, also if it is paid
  * - `not_paid`: the item's status does not allow it to leave
  * - `alarm_mask`: by the policy, tags with this EPC mask always alarm
@@ -29,6 +30,7 @@ export type GateReason =
   | 'paid'
   | 'receipt'
   | 'released'
+  | 'sold_piece'
   | 'recalled'
   | 'not_paid'
   | 'alarm_mask'
@@ -53,8 +55,8 @@ interface LeavingTag {
   readonly item: KnownItem | undefined
   /** Age of the replica, s. */
   readonly ageSeconds: number
-  /** Returns what allows an unpaid tag to leave: a presented receipt or a release. */
-  coverage(): 'receipt' | 'released' | undefined
+  /** Returns what allows an unpaid tag to leave: a presented receipt, a release, or a piece that a till sold. */
+  coverage(): 'receipt' | 'released' | 'sold_piece' | undefined
 }
 
 /**

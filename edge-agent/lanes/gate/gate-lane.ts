@@ -13,6 +13,7 @@ import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
 import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
+import type { SoldPieces } from './sold-pieces.ts'
 import { acceptedReceipts, tagsOfReceipt, type AcceptedReceipts, type TagEntry } from './accepted-receipts.ts'
 import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from './tags/deduplicate.ts'
 import { Presence, type StationaryTag } from './tags/presence.ts'
@@ -115,6 +116,7 @@ export interface GateParts {
   platform: Platform
   items: Pick<Replica, 'find' | 'isBehind' | 'confirmedMs'>
   released: Pick<ReleasedUnits, 'covers' | 'tagsOfReceipt'>
+  pieces: Pick<SoldPieces, 'covers'>
   /** Trusted time, ms. */
   nowMs(): number
   policy(): ProtectionPolicy | undefined
@@ -328,13 +330,16 @@ export class GateLane {
   }
 
   /**
-   * Calls both `covers`, even if the first returns true, because each assigns one of its units to this tag. Otherwise a
-   * released unit of a receipt could cover two tags.
+   * Calls the `covers` of releases and receipts, even if the first returns true, because each assigns one of its units to
+   * this tag. Otherwise a released unit of a receipt could cover two tags. A piece is used only if neither covers the tag.
    */
-  #coverage(tag: string): 'receipt' | 'released' | undefined {
-    const isReleased = this.#parts.released.covers(tag, itemOf(this.#parts.items, tag)?.backMs)
-    if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'
-    return isReleased ? 'released' : undefined
+  #coverage(tag: string): 'receipt' | 'released' | 'sold_piece' | undefined {
+    const { deviceId, items, released, pieces, platform } = this.#parts
+    const item = itemOf(items, tag)
+    const isReleased = released.covers(tag, item?.backMs)
+    if (this.#receipts.covers(tag, platform.clock.elapsed())) return 'receipt'
+    if (isReleased) return 'released'
+    return item && pieces.covers(deviceId, tag, item) ? 'sold_piece' : undefined
   }
 
   #act(tag: string, assessment: TagAssessment): void {
@@ -360,7 +365,8 @@ export class GateLane {
     })
     const atMs = platform.clock.elapsed()
     // If a receipt covers the tag, the redemption of the receipt used the exit right.
-    if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
+    const isPaid = reason === 'paid' || reason === 'sold_piece'
+    if (isPaid && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
   }
 
   #tidy(): void {

@@ -17,6 +17,7 @@ import type { TagEntry } from './accepted-receipts.ts'
 import { HandledAlarms, type HandledAlarmsParts } from './handled-alarms.ts'
 import { openWalkRecorder, type WalkRecorder } from './walk-recorder.ts'
 import { ReleasedUnits, type ReleasedUnit } from './released-units.ts'
+import type { SoldPieces } from './sold-pieces.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 
 /**
@@ -117,6 +118,7 @@ interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | '
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>
   journal: DeviceJournal
+  pieces: Pick<SoldPieces, 'covers' | 'end' | 'settled'>
   nowMs(): number
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean
@@ -211,6 +213,8 @@ export class Gates {
 
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void {
     this.#laneOf(deviceId).acceptReceipt(claims, unused, taken)
+    // This receipt covers the tags of its goods. Without this, the pieces of its sale would cover as many again.
+    if (claims.entries && claims.entries.length > 0) this.#parts.pieces.end(Buffer.from(claims.cti).toString('hex'))
   }
 
   /** Handles a verified release of this agent or of another agent of the store. */
@@ -230,6 +234,7 @@ export class Gates {
     this.#save()
     for (const { lane } of this.#gates.values()) lane.stop()
     await this.#exits.stop()
+    await this.#parts.pieces.settled()
     await this.#parts.journal.flush()
   }
 

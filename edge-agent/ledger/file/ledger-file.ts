@@ -135,6 +135,13 @@ const BASELINE = `
   CREATE INDEX till_code_end ON till_code (exp);
   CREATE TABLE till_notice (hash TEXT PRIMARY KEY, text TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX till_notice_end ON till_notice (exp);
+  -- Pieces that tills sold without naming their tags, tags that passed for them, and ends of both (till-pieces.ts).
+  CREATE TABLE till_piece (
+    sale TEXT NOT NULL, product TEXT NOT NULL, tag TEXT NOT NULL, count INTEGER NOT NULL, exp INTEGER NOT NULL, sender TEXT NOT NULL,
+    change INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (sale, product, tag)) WITHOUT ROWID, STRICT;
+  CREATE INDEX till_piece_of_product ON till_piece (product, exp) WHERE count > 0;
+  CREATE INDEX till_piece_change ON till_piece (change) WHERE sender = '';
+  CREATE INDEX till_piece_end ON till_piece (exp);
   CREATE INDEX till_tag_waiting ON till_tag (seq) WHERE ver IS NULL;
   CREATE INDEX till_tag_back ON till_tag (status, stored_ms) WHERE status IN ('returned', 'cancelled', 'sellable');
   CREATE INDEX till_tag_of_sale ON till_tag (sale) WHERE sale IS NOT NULL;

@@ -203,7 +203,7 @@ function rowReferences(db: Connection): RowReferences {
         acked,
         head,
       )
-      for (const table of ['sale', 'till_return', 'till_tag'])
+      for (const table of ['sale', 'till_return', 'till_tag', 'till_piece'])
         db.prepare(`UPDATE ${table} SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END`).run(acked, head)
     },
     resetAcknowledged(acked) {

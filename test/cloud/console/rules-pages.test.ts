@@ -61,7 +61,7 @@ it('says the rules in words, and shows no form to a role that may not change the
 it('the unchanged form means the policy that applies', async () => {
   const { policy } = await policyNow()
   const rules = [{ category: 'Schmuck', fromValue: 12.5, severity: 'notify' }, { severity: 'silent' }]
-  const tillSales = { ...policy.tillSales, codes: 'release' }
+  const tillSales = { ...policy.tillSales, codes: 'release', passByProduct: 15 }
   const special = { ...policy, spotCheckRate: 0.035, gate: { ...policy.gate, severity: rules }, tillSales }
   await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: special })
   const looked = await post(`${RULES}?edit`, 'preview', fieldsOf(await get(`${RULES}?edit`), 'preview'))

@@ -201,7 +201,12 @@ async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string)
 export type IngestCall = Call
 
 /** Evidence that returns or voids goods, so the rows before it must be complete. */
-const TILL_KINDS: ReadonlySet<string | undefined> = new Set<TillEvidence['kind']>(['sale', 'sale_void', 'sale_return'])
+const TILL_KINDS: ReadonlySet<string | undefined> = new Set<TillEvidence['kind']>([
+  'sale',
+  'sale_void',
+  'sale_return',
+  'sale_piece',
+])
 const isOfTill = ({ evidence }: JournalBody) => TILL_KINDS.has(evidence?.kind)
 
 /**
@@ -354,6 +359,7 @@ async function applyEvidence(
     case 'sale':
     case 'sale_void':
     case 'sale_return':
+    case 'sale_piece':
       return call.services.applyTill(
         { ...call, emit: scope.emit, afterCommit: scope.afterCommit },
         source,
@@ -369,11 +375,12 @@ export function unappliedKey(agent: Row<'agent'>, { evidence }: JournalBody): st
   if (evidence.kind === 'alarm_handled') return evidence.eventId
   if (evidence.kind === 'sale') return saleKeyOf(agent.store_id, evidence.sale)
   if (evidence.kind === 'sale_void') return saleKeyOf(agent.store_id, evidence)
+  if (evidence.kind === 'sale_piece') return `${evidence.sale}/${evidence.epc}`
   if (evidence.kind === 'sale_return') return returnKeyOf(agent.store_id, evidence.return)
   return 'redemptionId' in evidence ? evidence.redemptionId : evidence.nonce
 }
 
-const UNKNOWN = 'an agent reported a token, receipt or alarm that this cloud does not know'
+const UNKNOWN = 'an agent reported a token, receipt, sale or alarm that this cloud does not know'
 
 /** Raises `unapplied` for a row that the cloud stores but cannot apply. */
 export async function raiseUnapplied(

@@ -85,6 +85,7 @@ export function gateWorld(
         cloud.syncs++
         return cloud.answer()
       },
+      pieces: { covers: () => false },
       released: { covers: () => false, tagsOfReceipt: () => [] },
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,

@@ -115,7 +115,15 @@ class DrawnForgeries implements ForgedRows {
     const { agentId, storeId, signer, nowMs } = this.#facts()
     const iat = Math.floor(nowMs / 1_000)
     const tags = [{ name: `E${epc}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null, sale: null }]
-    const claims: TillNotice = { aud: storeId, iat, exp: iat + TILL_NOTICE_LIFE, iss: agentId, tags, codes: [] }
+    const claims: TillNotice = {
+      aud: storeId,
+      iat,
+      exp: iat + TILL_NOTICE_LIFE,
+      iss: agentId,
+      tags,
+      codes: [],
+      pieces: [],
+    }
     return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer)
   }
 

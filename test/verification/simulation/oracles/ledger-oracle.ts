@@ -406,6 +406,7 @@ function describe({ evidence, event }: JournalBody): string {
   if (evidence.kind === 'sale') return `sale ${evidence.sale.saleId}`
   if (evidence.kind === 'sale_void') return `void of sale ${evidence.saleId}`
   if (evidence.kind === 'sale_return') return `return ${evidence.return.returnId}`
+  if (evidence.kind === 'sale_piece') return `piece of sale ${evidence.sale.slice(0, 6)} for ${evidence.epc}`
   const id = evidence.redemptionId.slice(-6)
   if (evidence.kind === 'outcome' || evidence.kind === 'delegation_returned')
     return `${evidence.kind} ${id} ${evidence.outcome}`

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Call } from '../../../../cloud/platform/operations/operation.ts'
+import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
+import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
+import type { TillEvidence } from '../../../../policy/journal.ts'
+import { keptReturn, keptSale, saleKeyOf, type TillSale } from '../../../../policy/till-sale.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { newEan, openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
+  let shop: Shop
+  let till: TestAgent
+  let gate: TestAgent
+  let unnamed: TestAgent
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    ;[till, gate, unnamed] = [await enrolTestAgent(shop), await enrolTestAgent(shop), await enrolTestAgent(shop)]
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    const tillSales = { agents: [till.agentId, gate.agentId], passByProduct: 15 }
+    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales } })
+  })
+  afterAll(() => shop.stop())
+
+  let number = 0
+  const saleOf = (quantity = 1, product: Json = shop.products[0]) => ({
+    saleId: `b${++number}`,
+    tillId: 'till-3',
+    occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(),
+    lines: [{ ean: product.ean, quantity, priceUnit: 4_990, vat: 19 as const }],
+  })
+  const sell = async (sale: Json) =>
+    (await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })).results[0] as Json
+  const report = async (by: TestAgent, ...evidence: TillEvidence[]) =>
+    expect((await by.report(evidence.map((each) => by.row({ evidence: each })))).body).toMatchObject({
+      accepted: evidence.length,
+    })
+  const passed = (sale: ReturnType<typeof saleOf>, epc: string): TillEvidence => ({
+    kind: 'sale_piece',
+    sale: saleKeyOf(shop.storeId, sale),
+    epc,
+  })
+  const itemOf = (epc: string) => shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })
+  const statusOf = async (epc: string) => (await itemOf(epc)).itemStatus
+  const exceptionsAbout = async (of: string, epc: string): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: of, limit: 200 })).exceptions.filter(
+      ({ detail }: Json) => detail.includes(epc),
+    )
+  const tag = async (product: Json = shop.products[0]) => (await shop.newItem(product)).epc
+
+  /** Retries the unapplied rows of an agent, as the cloud does every ten minutes. */
+  async function retryRowsOf({ agentId }: TestAgent): Promise<void> {
+    const { services } = shop.cloud.cloud
+    const ignored = { emit: () => undefined, afterCommit: () => undefined, changed: () => undefined }
+    const call = { services, nowMs: services.platform.clock.wall(), ...ignored, requireAlone: () => undefined }
+    await retryUnapplied(agentId, (work) =>
+      shop.cloud.db.database.write(async (db) => void (await work({ ...call, db } as unknown as Call))),
+    )
+  }
+
+  it('belongs to the purchase: as its item, with its receipt, and for its return', async () => {
+    const [a, b, c] = [await tag(), await tag(), await tag()]
+    const sale = saleOf(2)
+    const { purchaseId } = await sell(sale)
+    await report(gate, passed(sale, a), passed(sale, b), passed(sale, a), passed(sale, c))
+    expect([await statusOf(a), await statusOf(b), await statusOf(c)]).toEqual(['paid', 'paid', 'sellable'])
+    expect((await itemOf(a)).purchaseId).toBe(purchaseId)
+    expect(await exceptionsAbout('sale_of_more_items', c)).toHaveLength(1)
+    await shop.ok('recordReturns', { storeId: shop.storeId, returns: [{ returnId: `r${number}`, epcs: [a] }] })
+    expect([await statusOf(a), await statusOf(b)]).toEqual(['returned', 'paid'])
+  })
+
+  it('needs no tagged product: the piece gets its tag now', async () => {
+    const ean = newEan()
+    const { storeId } = shop
+    await shop.ok('insertProduct', {
+      storeId,
+      ean,
+      name: 'Tee',
+      price: 4.9,
+      vat: 7,
+      tagged: false,
+    })
+    const [a, b] = [await tag({ ean }), await tag({ ean })]
+    const sale = saleOf(1, { ean })
+    await sell(sale)
+    await report(gate, passed(sale, a), passed(sale, b))
+    expect([await statusOf(a), await statusOf(b)]).toEqual(['paid', 'sellable'])
+  })
+
+  it('waits for its sale, which another agent reports later', async () => {
+    const epc = await tag()
+    const sale = saleOf()
+    await report(gate, passed(sale, epc))
+    expect(await statusOf(epc)).toBe('sellable')
+    await report(till, { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] })
+    await retryRowsOf(gate)
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it.each<[string, string, (epc: string, sale: ReturnType<typeof saleOf>) => Promise<unknown>]>([
+    [
+      'goods are on hold',
+      'sale_of_held_item',
+      (epc) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' }),
+    ],
+    [
+      'goods were paid elsewhere',
+      'item_already_paid',
+      (epc) => {
+        const sale = saleOf()
+        return sell({ ...sale, lines: sale.lines.map((line) => ({ ...line, epcs: [epc] })) })
+      },
+    ],
+    [
+      'sale is void',
+      'sale_of_more_items',
+      (_, { saleId, tillId }) => shop.ok('voidSale', { storeId: shop.storeId, saleId, tillId }),
+    ],
+    [
+      'piece came back',
+      'sale_of_more_items',
+      (_, { saleId, tillId }) =>
+        shop.ok('recordReturns', { storeId: shop.storeId, returns: [{ returnId: `r${saleId}`, saleId, tillId }] }),
+    ],
+  ])('keeps its status, with an exception, if its %s', async (_, exception, change) => {
+    const epc = await tag()
+    const sale = saleOf()
+    await sell(sale)
+    await change(epc, sale)
+    const before = await statusOf(epc)
+    await report(gate, passed(sale, epc))
+    expect(await statusOf(epc)).toBe(before)
+    expect(await exceptionsAbout(exception, epc)).toHaveLength(1)
+  })
+
+  it('keeps its status if it is of another product, or came back since it passed', async () => {
+    const [other, back] = [await tag(shop.products[1]), await tag()]
+    const sale = saleOf(2)
+    await sell(sale)
+    await report(gate, passed(sale, other))
+    expect(await statusOf(other)).toBe('sellable')
+    expect(await exceptionsAbout('sale_of_more_items', other)).toHaveLength(1)
+    const before = shop.cloud.platform.clock.wall() - 60_000
+    const named = saleOf()
+    await sell({ ...named, lines: named.lines.map((line) => ({ ...line, epcs: [back] })) })
+    const returned = { returnId: `r${number}`, epcs: [back], resellable: true }
+    await shop.ok('recordReturns', { storeId: shop.storeId, returns: [returned] })
+    await gate.report([gate.row({ atMs: before, evidence: passed(sale, back) })])
+    expect(await statusOf(back)).toBe('sellable')
+    expect(await exceptionsAbout('item_changed', back)).toHaveLength(1)
+  })
+
+  it('counts only from an agent that the policy names', async () => {
+    const epc = await tag()
+    const sale = saleOf()
+    await sell(sale)
+    await report(unnamed, passed(sale, epc))
+    expect(await statusOf(epc)).toBe('sellable')
+    expect(await exceptionsAbout('foreign_evidence', epc)).toHaveLength(1)
+  })
+
+  it('is known by the product in its EPC, if its item has none', async () => {
+    const { ean } = shop.products[0]
+    const parts = splitGtin14(`0${ean}`, 7)
+    const encoded = parts && encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...parts, serial: '77' })
+    expect(encoded?.ok).toBe(true)
+    const epc = encoded?.ok ? encoded.hex : ''
+    await shop.newItem({}, { epc })
+    const sale = saleOf()
+    await sell(sale)
+    await report(gate, passed(sale, epc))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('comes back by a return that arrived before its row', async () => {
+    const epc = await tag()
+    const sale = saleOf()
+    await sell(sale)
+    const atMs = shop.cloud.platform.clock.wall()
+    const request = keptReturn(shop.storeId, { returnId: `e${number}`, epcs: [epc] })
+    await till.report([till.row({ atMs: atMs + 1_000, evidence: { kind: 'sale_return', return: request } })])
+    await gate.report([gate.row({ atMs, evidence: passed(sale, epc) })])
+    expect(await statusOf(epc)).toBe('returned')
+  })
+})

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
+import type { SaleLine } from '../../policy/till-sale.ts'
+
+/** For how many pieces of a sale a tag of the same product may pass a gate (`tillSales.passByProduct`). */
+const EAN = '4006381333931'
+const GTIN = '04006381333931'
+const EPC = '3034257BF7194E4000000001'
+const line = (fields: Partial<SaleLine> = {}): SaleLine => ({
+  ean: EAN,
+  quantity: 1,
+  priceUnit: 990,
+  vat: 19,
+  ...fields,
+})
+const piecesOf = (...lines: SaleLine[]) => Object.fromEntries(piecesWithoutTag({ lines }))
+
+it.each<[string, SaleLine[], number | undefined]>([
+  ['each piece of all lines', [line({ quantity: 2 }), line({ priceUnit: 500 })], 3],
+  ['no piece whose tag is named', [line({ quantity: 2, epcs: [EPC] })], 1],
+  ['none if all tags are named', [line({ epcs: [EPC] })], undefined],
+  ['a gift', [line({ priceUnit: 0 })], 1],
+  [
+    'no piece that the sale takes back, at any price',
+    [line({ quantity: 2 }), line({ quantity: -1, priceUnit: 500 })],
+    1,
+  ],
+  ['an exchange by tag', [line(), line({ quantity: -1, epcs: [EPC] })], 1],
+  [
+    'none if a line without GTIN takes goods back',
+    [line(), line({ ean: undefined, name: 'x', quantity: -1 })],
+    undefined,
+  ],
+  ['pieces beside a discount', [line(), line({ ean: undefined, name: 'discount', priceUnit: -100 })], 1],
+  ['no weighed goods', [line({ quantity: 0.5 })], undefined],
+  ['at most 100', [line({ quantity: 5_000 })], 100],
+  ['no scale label', [line({ ean: '2012345001230' })], undefined],
+  ['no product id', [line({ productId: 'prd_x' })], undefined],
+])('counts %s', (_, lines, count) => {
+  expect(piecesOf(...lines)).toEqual(count === undefined ? {} : { [GTIN]: count })
+})
+
+it('names a product of each store by another hash', () => {
+  expect(productHash('st_1', GTIN)).toMatch(/^[0-9a-f]{32}$/)
+  expect(productHash('st_1', GTIN)).not.toBe(productHash('st_2', GTIN))
+})
