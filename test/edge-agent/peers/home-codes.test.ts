@@ -71,7 +71,7 @@ function noticeOf(by: LanAgent, code: string, fields: Json = {}, signer: Signer 
     goods: '',
   }
   const claims = { aud: storeId, iat: nowS(), exp: nowS() + 60, iss: by.agent.identity.agentId }
-  return signDocument(DOCUMENT_KINDS.tillNotice, { ...claims, tags: [], codes: [sold], ...fields }, signer)
+  return signDocument(DOCUMENT_KINDS.tillNotice, { ...claims, tags: [], codes: [sold], pieces: [], ...fields }, signer)
 }
 
 it('opens once by the code of a sale of the receipt home, whose notice was lost', async () => {

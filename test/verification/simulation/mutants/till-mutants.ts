@@ -4,6 +4,7 @@ const SALES = 'edge-agent/decisions/till-sales.js'
 const BACK = 'edge-agent/decisions/goods-back.js'
 const REPORTS = 'edge-agent/ledger/till-reports.js'
 const NOTICES = 'edge-agent/peers/till-notices.js'
+const PIECES = 'edge-agent/ledger/till-pieces.js'
 const ROUTES = 'edge-agent/http/routes/sale-routes.js'
 
 /** Mutants of sales that tills report: one for each rule of ADR till-sales. */
@@ -54,6 +55,12 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     what: 'An agent records sales although the policy does not name it.',
     changes: [change(SALES, 'if (!policy()?.tillSales.agents.includes(agentId))', 'if (policy() === null)')],
     faults: ['tills', 'agent-crash'],
+  },
+  {
+    name: 'piece-used-again',
+    what: 'A piece that a till sold lets any number of tags pass.',
+    changes: [change(PIECES, 'WHERE used.sale = sold.sale', 'WHERE used.sale = sold.product')],
+    faults: ['tills'],
   },
   {
     name: 'row-of-unnamed-agent-applied',

@@ -1,4 +1,6 @@
 import { readConfig, type AgentConfig } from '../../../../edge-agent/config.ts'
+import { eanOfGtin14 } from '../../../../policy/gs1/gtin.ts'
+import { decodeSgtin, encodeSgtin } from '../../../../policy/gs1/sgtin.ts'
 import { ANTENNAS } from './gate-reader.ts'
 
 /** What a shop with tills has in addition: a gate at each agent, and tagged goods that the agents know from the start. */
@@ -6,6 +8,8 @@ export interface TillEquipment {
   /** Gate of each agent, in the order of the agents. */
   readonly gates: readonly string[]
   readonly goods: readonly TillGood[]
+  /** Goods whose tags name their product, and which tills sell by the product. Each list is one product. */
+  readonly byProduct: readonly (readonly TillGood[])[]
 }
 
 /** One tagged piece. */
@@ -19,6 +23,9 @@ type Call = (operation: string, body?: Record<string, unknown>) => Promise<unkno
 
 /** More than the tills of a run can sell. */
 const GOODS = 80
+/** Products that tills sell without reading tags, and tags of each. */
+const BY_PRODUCT = { products: 8, tags: 5, priceCent: 1_990 }
+const COMPANY = '4012349'
 /** Only tills sell these goods, so no receipt of another shopper covers them at a gate. */
 const LABEL = { category: 'kassenware', brand: 'Kasse' }
 
@@ -39,7 +46,35 @@ export async function addTillEquipment(
   })
   const items = goods.map(({ epc, ean }) => ({ epc, ean, protectionTechnology: 'uhf_rfid', ...LABEL }))
   await call('registerProtectedItems', { storeId, items })
-  return { gates, goods }
+  return { gates, goods, byProduct: await addGoodsByProduct(call, storeId) }
+}
+
+async function addGoodsByProduct(call: Call, storeId: string): Promise<TillGood[][]> {
+  const all: TillGood[][] = []
+  for (let n = 0; n < BY_PRODUCT.products; n++) {
+    const epcs = Array.from({ length: BY_PRODUCT.tags }, (_, serial) => sgtinOf(String(n).padStart(6, '0'), serial + 1))
+    const ean = eanOfGtin14(epcs[0]?.gtin14 ?? '') ?? ''
+    const { priceCent } = BY_PRODUCT
+    await call('insertProduct', { storeId, ean, name: `Ware ${n}`, price: priceCent / 100, vat: 19, ...LABEL })
+    const goods = epcs.map(({ epc }) => ({ epc, ean, priceCent }))
+    const items = goods.map(({ epc }) => ({ epc, ean, protectionTechnology: 'uhf_rfid', ...LABEL }))
+    await call('registerProtectedItems', { storeId, items })
+    all.push(goods)
+  }
+  return all
+}
+
+function sgtinOf(itemReference: string, serial: number): { epc: string; gtin14: string } {
+  const made = encodeSgtin({
+    scheme: 'sgtin-96',
+    filter: 1,
+    companyPrefix: COMPANY,
+    itemReference,
+    serial: String(serial),
+  })
+  const read = made.ok ? decodeSgtin(made.hex) : undefined
+  if (!made.ok || !read?.ok) throw new Error('no SGTIN')
+  return { epc: made.hex, gtin14: read.sgtin.gtin14 }
 }
 
 interface Product {

@@ -18,6 +18,11 @@ export interface TillGatesParts {
   oracle: TillOracle
 }
 
+interface Assessed {
+  readonly reason: string
+  readonly severity: string
+}
+
 /** Time from the last read of a tag to its assessment, ms. */
 const ASSESSED_MS = 600
 const WALK_SECONDS = 3
@@ -52,28 +57,37 @@ export class TillGates {
    * gate the goods must alarm; by default any gate, and the oracle knows.
    */
   async pass(goods: readonly TillGood[], chance: Chance, where?: AgentNode): Promise<void> {
-    const { core, agents, equipment, book, oracle } = this.#parts
+    const { agents, book, oracle } = this.#parts
     const node = where ?? chance.one(agents)
-    const gate = equipment.gates[agents.indexOf(node)] ?? ''
     const { agent } = node
-    if (!agent || this.#busy.has(gate)) return
-    this.#busy.add(gate)
+    if (!agent) return
     const epcs = goods.map(({ epc }) => epc)
     const expectedOf = (epc: string) => (where ? 'alarm' : oracle.expected(node.name, epc))
     const known = epcs.filter((epc) => agent.items.find('epc', epc) !== undefined)
     const before = known.map((epc) => ({ epc, version: book.versionOf(epc), expected: expectedOf(epc) }))
-    agent.gates.startWalk(gate, WALK_SECONDS)
-    await this.#readers.get(node.name)?.carry(epcs, 'out')
-    await core.scheduler.pause(ASSESSED_MS)
-    this.#busy.delete(gate)
-    if (!node.machine.isUp || node.agent !== agent) return
-    const seen = agent.gates.walks.recording(gate)?.tags ?? []
+    const seen = await this.carry(node, epcs)
     for (const { epc, version, expected } of before) {
-      const left = seen.find((tag) => tag.epc === epc)?.left
+      const left = seen.get(epc)
       // Judges only if nothing was reported meanwhile.
       const isSame = version === book.versionOf(epc) && expected === expectedOf(epc)
       if (left && isSame && expected !== undefined) this.#judge(node, epc, expected, left)
     }
+  }
+
+  /** Carries tags through the gate of an agent. Returns how the gate assessed each; none if the agent stopped meanwhile. */
+  async carry(node: AgentNode, epcs: readonly string[]): Promise<ReadonlyMap<string, Assessed>> {
+    const { core, agents, equipment } = this.#parts
+    const gate = equipment.gates[agents.indexOf(node)] ?? ''
+    const { agent } = node
+    if (!agent || this.#busy.has(gate)) return new Map()
+    this.#busy.add(gate)
+    agent.gates.startWalk(gate, WALK_SECONDS)
+    await this.#readers.get(node.name)?.carry(epcs, 'out')
+    await core.scheduler.pause(ASSESSED_MS)
+    this.#busy.delete(gate)
+    if (!node.machine.isUp || node.agent !== agent) return new Map()
+    const seen = agent.gates.walks.recording(gate)?.tags ?? []
+    return new Map(seen.flatMap(({ epc, left }) => (epc !== undefined && left ? [[epc, left] as const] : [])))
   }
 
   noteReceipt(report: TrackedReport, receipt: unknown): void {
@@ -118,12 +132,7 @@ export class TillGates {
     })
   }
 
-  #judge(
-    { name }: AgentNode,
-    epc: string,
-    expected: 'silent' | 'alarm',
-    { reason, severity }: { reason: string; severity: string },
-  ): void {
+  #judge({ name }: AgentNode, epc: string, expected: 'silent' | 'alarm', { reason, severity }: Assessed): void {
     const { core, oracle } = this.#parts
     oracle.judged[expected]++
     core.trace.add(name, `the gate must be ${expected} for ${epc.slice(-6)}: ${severity}, ${reason}`)

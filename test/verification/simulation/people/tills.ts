@@ -5,7 +5,7 @@ import type { Actuators } from '../nodes/actuators.ts'
 import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { TillEquipment, TillGood } from '../nodes/till-equipment.ts'
-import { CLOUD, TillBook, type Report, type TrackedReport } from '../oracles/till-book.ts'
+import { CLOUD, TillBook, type TrackedReport } from '../oracles/till-book.ts'
 import { watchTillNotices } from '../oracles/till-notice-watch.ts'
 import { tillOracle, type TillOracle } from '../oracles/till-oracle.ts'
 import type { Chance } from '../virtual/chance.ts'
@@ -14,6 +14,8 @@ import type { Lan } from '../virtual/lan.ts'
 import type { Pace } from '../virtual/pace.ts'
 import { newWire, type Wire } from '../virtual/wire.ts'
 import type { OwnedPurchase } from './device-visits.ts'
+import { namesOf, saleBody, saleKey, saleReport, type Till } from './sales-of-tills.ts'
+import { soldByProduct } from './sold-by-product.ts'
 import { TillGates } from './till-gates.ts'
 import { TillPosts, type Message } from './till-posts.ts'
 
@@ -54,15 +56,6 @@ export interface TillsParts {
   showReceipt(bought: OwnedPurchase): Promise<void>
 }
 
-interface Till {
-  readonly tillId: string
-  readonly home: AgentNode
-  number: number
-  series: number
-  /** Error of its clock, ms. */
-  clockMs: number
-}
-
 interface SoldGoods {
   readonly report: TrackedReport
   readonly message: Message
@@ -101,6 +94,9 @@ class ShopTills implements Tills {
   /** Credential by agent and till; pairing ends by `#pair`. */
   readonly #credentials = new Map<string, string>()
   readonly #salesPerHour: number
+  /** Of `tillSales` in the policy. */
+  readonly #limits: { readonly salesPerHour: number; readonly passByProduct: number }
+  readonly #byProduct: (readonly TillGood[])[]
   #returns = 0
 
   constructor(parts: TillsParts) {
@@ -111,7 +107,9 @@ class ShopTills implements Tills {
     this.wire = newWire('tills', core)
     this.book = new TillBook(() => core.scheduler.nowMs)
     this.#stock = [...equipment.goods]
+    this.#byProduct = [...equipment.byProduct]
     this.#salesPerHour = this.#chance.happens(0.2) ? LOW_LIMIT : NO_LIMIT
+    this.#limits = { salesPerHour: this.#salesPerHour, passByProduct: this.#chance.happens(0.6) ? 5 : 0 }
     this.oracle = tillOracle({ ...parts, book: this.book, salesPerHour: this.#salesPerHour })
     this.#gates = new TillGates({ ...parts, names: agentNames(count), book: this.book, oracle: this.oracle })
     this.supervisor = this.#gates.supervisor
@@ -167,6 +165,7 @@ class ShopTills implements Tills {
 
   async visit(name: string): Promise<void> {
     const chance = this.#chance.fork(name)
+    if (chance.happens(0.3)) return this.#visitByProduct(chance)
     const goods = this.#stock.splice(0, chance.between(1, 3))
     if (goods.length === 0) return
     await this.#nameAgents()
@@ -194,6 +193,44 @@ class ShopTills implements Tills {
     if (chance.happens(0.5)) await this.#gates.pass(goods, chance)
   }
 
+  /** A shopper buys goods at a till that reads no tags. */
+  async #visitByProduct(chance: Chance): Promise<void> {
+    const goods = this.#byProduct.shift()
+    if (!goods) return
+    await this.#nameAgents()
+    const till = chance.one(this.#tills)
+    const [{ ean, priceCent } = { ean: '', priceCent: 0 }] = goods
+    const pieces = chance.between(1, 2)
+    till.number++
+    const body = this.#bodyOf(till, [], chance)
+    body.lines.push({ ean, quantity: pieces, priceUnit: priceCent, vat: 19 })
+    delete body['totalCent']
+    const report = this.book.add(saleReport(body, []))
+    const sold: SoldGoods = { report, message: { path: 'sales', body }, till }
+    await soldByProduct({
+      core: this.#core,
+      agents: this.#parts.agents,
+      book: this.book,
+      gates: this.#gates,
+      chance,
+      goods,
+      pieces: this.#limits.passByProduct === 0 ? 0 : pieces,
+      report,
+      linger: () => this.#linger(chance),
+      hold: (good) => this.#changeByStaff([good], chance, ['exception_hold']),
+      sell: async () => void (await this.#postSale(sold, [], chance)),
+      end: async () => {
+        if (chance.happens(0.5)) return this.#void(sold, chance)
+        const lines = [{ lineId: String(body.lines.length), quantity: 1 }]
+        const back = { returnId: this.#returnId(), ...namesOf(body), lines }
+        const ended = this.book.add({ kind: 'return', sale: undefined, epcs: [], status: 'returned' })
+        const places = chance.happens(0.5) ? this.#placesOf(till) : chanceOrder(this.#placesOf(till), chance)
+        await this.#posts.deliver(till.tillId, ended, { path: 'returns', body: back }, { places, chance })
+        return ended
+      },
+    })
+  }
+
   #linger(chance: Chance): Promise<void> {
     return this.#core.scheduler.pause(chance.between(1, this.#parts.pace.longestPauseMs * 2))
   }
@@ -208,7 +245,7 @@ class ShopTills implements Tills {
     if (!now?.ok) return
     const former = now.body['policy'] as Json & { tillSales: { agents: string[] } }
     const agents = [...new Set([...former.tillSales.agents, ...ids])]
-    const tillSales = { ...former.tillSales, agents, salesPerHour: this.#salesPerHour }
+    const tillSales = { ...former.tillSales, agents, ...this.#limits }
     const done = await merchant.call('updateProtectionPolicy', { storeId, policy: { ...former, tillSales } })
     if (done?.ok) for (const id of ids) this.#ids.add(id)
   }
@@ -248,7 +285,7 @@ class ShopTills implements Tills {
     agent.ledger.commits
       .durably(revoke)
       .then(async () => {
-        const body = this.#saleBody({ tillId, series: 0, number: 0, clockMs: 0, home: node }, [good], this.#chance)
+        const body = this.#bodyOf({ tillId, series: 0, number: 0, clockMs: 0, home: node }, [good], this.#chance)
         const answer = await this.#posts.request(node, 'sales', body, credential)
         if (answer !== undefined && answer !== 'undelivered' && answer.status === 200)
           this.#core.violate('tills', `${node.name} records a sale of ${tillId}, whose pairing was revoked`)
@@ -256,31 +293,14 @@ class ShopTills implements Tills {
       .catch((error: unknown) => this.#core.trace.add(node.name, `revokes nothing: ${(error as Error).name}`))
   }
 
-  #saleBody(till: Till, goods: readonly TillGood[], chance: Chance): Json & { lines: Json[] } {
-    const lines: Json[] = goods.map(({ epc, ean, priceCent }) => ({
-      ean,
-      quantity: 1,
-      priceUnit: priceCent,
-      vat: 19,
-      epcs: [epc],
-    }))
-    if (chance.happens(0.4)) lines.push({ name: 'Äpfel', quantity: 1.234, priceUnit: 297, vat: 7 })
-    if (chance.happens(0.2)) lines.push({ name: 'Rabatt', quantity: 1, priceUnit: -150, vat: 19 })
-    if (chance.happens(0.2)) lines.push({ name: 'Leergut', quantity: -2, priceUnit: 25, vat: 19 })
-    return {
-      saleId: String(till.number),
-      tillId: till.tillId,
-      series: `Z-${till.series}`,
-      occurredAt: new Date(this.#core.scheduler.nowMs + till.clockMs).toISOString(),
-      ...(chance.happens(0.5) && { totalCent: totalOf(lines) }),
-      lines,
-    }
+  #bodyOf(till: Till, goods: readonly TillGood[], chance: Chance) {
+    return saleBody(till, goods, this.#core.scheduler.nowMs, chance)
   }
 
   /** Begins a sale with the next number of the till. */
   #beginSale(till: Till, goods: readonly TillGood[], chance: Chance): SoldGoods {
     till.number++
-    const body = this.#saleBody(till, goods, chance)
+    const body = this.#bodyOf(till, goods, chance)
     const report = this.book.add(saleReport(body, goods))
     return { report, message: { path: 'sales', body }, till }
   }
@@ -314,7 +334,7 @@ class ShopTills implements Tills {
   /** The void or return of a sale arrives before the sale. */
   async #sellAfterItsEnd(till: Till, goods: readonly TillGood[], chance: Chance): Promise<void> {
     till.number++
-    const body = this.#saleBody(till, goods, chance)
+    const body = this.#bodyOf(till, goods, chance)
     const names = namesOf(body)
     const isVoid = chance.happens(0.5)
     const end = isVoid
@@ -369,7 +389,7 @@ class ShopTills implements Tills {
   async #sellWithSameNumber({ report: first, message, till }: SoldGoods, chance: Chance): Promise<void> {
     const goods = this.#stock.splice(0, 1)
     if (goods.length === 0) return
-    const body = { ...this.#saleBody(till, goods, chance), ...namesOf(message.body) }
+    const body = { ...this.#bodyOf(till, goods, chance), ...namesOf(message.body) }
     const report = this.book.add({ ...saleReport(body, goods), isConflict: true })
     // Which of both gives rights depends on which comes first.
     this.book.doubt(report.epcs)
@@ -382,13 +402,14 @@ class ShopTills implements Tills {
       this.#core.violate('sales', `${name} records two different sales ${report.sale}`)
   }
 
-  async #void({ report, message, till }: SoldGoods, chance: Chance): Promise<boolean> {
+  async #void({ report, message, till }: SoldGoods, chance: Chance): Promise<TrackedReport> {
     const ended = this.book.add({ kind: 'void', sale: report.sale, epcs: report.epcs, status: 'cancelled' })
     // The till at which the shopper asks may report to another agent than the one that sold.
     const first = chance.happens(0.4) ? [chance.one(this.#named)] : []
     const places = [...first, ...this.#placesOf(till)]
     const end = { path: 'sales/void' as const, body: namesOf(message.body) }
-    return (await this.#posts.deliver(till.tillId, ended, end, { places, chance })) !== undefined
+    await this.#posts.deliver(till.tillId, ended, end, { places, chance })
+    return ended
   }
 
   async #takeBack(sold: SoldGoods, goods: readonly TillGood[], chance: Chance, isForSale = chance.happens(0.4)) {
@@ -465,27 +486,6 @@ class ShopTills implements Tills {
 
 function agentNames(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `agent-${n + 1}`)
-}
-
-function saleReport(body: Json & { lines: Json[] }, goods: readonly TillGood[]): Report {
-  const totalCent = totalOf(body.lines)
-  return { kind: 'sale', sale: saleKey(body), epcs: goods.map(({ epc }) => epc), status: 'paid', totalCent }
-}
-
-function saleKey({ tillId, series, saleId }: Json): string {
-  return [tillId, series, saleId].join(' ')
-}
-
-function namesOf({ tillId, series, saleId }: Json): Json {
-  return { tillId, series, saleId }
-}
-
-/** Total of a sale, cents: each line is rounded half up. */
-function totalOf(lines: readonly Json[]): number {
-  return lines.reduce((sum, { quantity, priceUnit }) => {
-    const cent = Number(quantity) * Number(priceUnit)
-    return sum + Math.sign(cent) * Math.round(Math.abs(cent))
-  }, 0)
 }
 
 function chanceOrder<T>(list: readonly T[], chance: Chance): T[] {
