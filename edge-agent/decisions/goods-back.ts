@@ -7,6 +7,7 @@ import {
   type KeptReturn,
   type KeptSale,
 } from '../../policy/till-sale.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -111,7 +112,7 @@ interface MovedTo {
 interface GoodsBackParts {
   ledger: Ledger
   items: Replica
-  passSeconds(): number
+  policy(): ProtectionPolicy | undefined
 }
 
 /** What happens at this agent to the goods and the receipt of a sale that is void, or that came back. */
@@ -198,7 +199,8 @@ export class GoodsBack {
 
   /** No tag passes any more for pieces of a sale of which goods came back, because nobody knows which came back. */
   #endPieces(saleKey: string, nowMs: number): void {
-    if (this.#parts.passSeconds() > 0) this.#parts.ledger.till.pieces.end(saleKey, Math.floor(nowMs / 1_000))
+    const { policy, ledger } = this.#parts
+    if ((policy()?.tillSales.passByProduct ?? 0) > 0) ledger.till.pieces.end(saleKey, Math.floor(nowMs / 1_000))
   }
 
   /** Ends the receipt of a sale of which nothing is left. */
