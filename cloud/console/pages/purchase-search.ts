@@ -1,5 +1,7 @@
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { readProductCode } from '../../../policy/gs1/product-code.ts'
+import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'
+import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { searchProducts } from '../../shop/catalogue/operations.ts'
 import { storesToRead } from '../components/all-stores.tsx'
 import type { PageContext } from '../frame/page.ts'
@@ -26,4 +28,12 @@ export async function filtersOf(at: PageContext, text: string): Promise<readonly
   const numbers = number === undefined ? [] : [{ number }]
   const codes = storeIds.map((storeId) => ({ storeId, receiptCode: text }))
   return [...saleIds, ...codes, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
+}
+
+/** Id of the purchase whose receipt a scanner read: the address in its QR code, or its token. */
+export async function purchaseOfReceipt(at: PageContext, text: string): Promise<string | undefined> {
+  const receipt = extractReceiptToken(text)
+  if (receipt === undefined) return undefined
+  const found = await at.runIfAllowed(fetchPurchaseHistory, { receipt, limit: 1 })
+  return found?.purchases[0]?.transactionId
 }

@@ -16,10 +16,12 @@ import { FRAME_FIELDS, NO_FORM, type FormFields, type FormState } from '../frame
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { backOf, Confirmation, goodsLeft, leftOfLine, returnedPieces } from './purchase-return.tsx'
-import { filtersOf } from './purchase-search.ts'
+import { filtersOf, purchaseOfReceipt } from './purchase-search.ts'
 import { tagOf } from './tags.tsx'
 
 const PAGE = 20
+/** Characters of the longest receipt with its address. */
+const SCAN_LIMIT = 1_280
 
 /** What the page shows: recent purchases, or one of them. */
 interface RefundsView {
@@ -125,7 +127,7 @@ export const purchasesPage = page<RefundsView>({
             label={t.search}
             hint={t.searchHint}
             value={purchase ? '' : (at.query.get('purchase') ?? '')}
-            maxlength={500}
+            maxlength={SCAN_LIMIT}
           />
           <TextField form={NO_FORM} name="day" type="date" label={t.day} value={at.query.get('day') ?? ''} />
           <TextField
@@ -160,9 +162,9 @@ export const purchasesPage = page<RefundsView>({
   },
 })
 
-/** The purchase whose id is in a text, such as the address of a receipt. Undefined if it is of another store. */
+/** The purchase whose id or receipt is in a text, such as a scanned QR code. Undefined if it is of another store. */
 async function purchaseNamed(at: PageContext, text: string): Promise<Purchase | undefined> {
-  const purchaseId = /pur_[0-9A-Za-z]{26}/.exec(text)?.[0]
+  const purchaseId = /pur_[0-9A-Za-z]{26}/.exec(text)?.[0] ?? (await purchaseOfReceipt(at, text))
   if (purchaseId === undefined) return undefined
   try {
     const { success: _, ...found } = await at.run(fetchPurchase, { transactionId: purchaseId })

@@ -16,6 +16,7 @@ import { Purchase, TransactionData } from '../../shop/purchases/schema.ts'
 import { rolesFrom, knownCaller } from '../../platform/foundation/caller.ts'
 import { sql } from 'kysely'
 import { firstIdAt } from '../../../policy/ids.ts'
+import { claimedReceipts } from '../../../policy/receipts/receipt-token.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { Day } from '../../shop/analytics/schema.ts'
@@ -54,6 +55,7 @@ interface HistoryFilter extends PageRequest {
   number?: string | undefined
   saleId?: string | undefined
   receiptCode?: string | undefined
+  receipt?: string | undefined
   totalCent?: number | undefined
 }
 
@@ -99,7 +101,7 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
  * caller may see (ADR requests).
  */
 async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
-  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, receiptCode, totalCent } = filter
+  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, receiptCode, receipt, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
@@ -131,6 +133,8 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
     const { store_id: ownId } = await ownStore(call, storeId)
     query = query.where('purchase_id', 'in', salesOfTills(call.db, ownId, { saleId, receiptCode }))
   }
+  // No signature is checked: an expired receipt names its purchase, too, and the answer grants nothing.
+  if (receipt !== undefined) query = query.where('cti', 'in', ['-', ...claimedReceipts(receipt).map(({ cti }) => cti)])
   if (day !== undefined)
     query = query
       .where('completed_ms', '>=', startOfDay(day))
@@ -144,7 +148,7 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
       .where('purchase_id', 'like', `%${number.toUpperCase()}`)
   if (totalCent !== undefined) {
     query = query.where('total_cent', '=', totalCent)
-    const isNarrow = [day, ean, tag, saleId, receiptCode].some((named) => named !== undefined)
+    const isNarrow = [day, ean, tag, saleId, receiptCode, receipt].some((named) => named !== undefined)
     if (!isNarrow) query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
   }
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
@@ -250,6 +254,9 @@ const SEARCH_FIELDS = {
     .describe(
       'Sales of tills that printed this code on their receipt (`receiptCodes` of recordSales). Needs `storeId`.',
     ),
+  receipt: scanned(4_096)
+    .optional()
+    .describe('The purchase of this receipt: what its QR code contains, or its token. Receipts of agents count, too.'),
   day: Day.optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
 }
 const TotalCent = z
@@ -266,7 +273,7 @@ export const fetchPurchaseHistory = operation({
   summary: 'Lists purchases, the newest first.',
   description:
     'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
-    '`tag` of the goods, the end of its number, a code of its receipt, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
+    '`tag` of the goods, the end of its number, its `receipt`, a code that its till printed, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
     'returns them.',
   changes: false,
   request: z.strictObject({

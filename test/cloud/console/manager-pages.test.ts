@@ -748,6 +748,18 @@ describe('pages of the store manager', () => {
     for (const text of searches)
       expect(await get(`/console/purchases?purchase=${encodeURIComponent(text)}`), text).toContain(purchaseId)
     expect(await get(`/console/purchases?amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
+    // What the scanner of a returns desk reads: the address in the QR code, the token, or both with Y and Z swapped.
+    const { receipt_token: token } = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('receipt_token')
+      .where('purchase_id', '=', purchaseId)
+      .executeTakeFirstOrThrow()
+    const address = `HTTPS://SHOP.EXAMPLE/R/${token}`
+    for (const scanned of [token ?? '', address, address.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))])
+      expect(await get(`/console/purchases?purchase=${encodeURIComponent(scanned)}`)).toContain(
+        `…${purchaseId.slice(-6)}`,
+      )
+    expect(await get(`/console/purchases?purchase=${address.slice(0, 60)}`)).toContain('No purchase of this store')
     const none = await get('/console/purchases?purchase=000000')
     expect([none.includes('No purchase of this store'), none.includes('No purchases yet')]).toEqual([true, false])
     expect(await get('/console/purchases?amount=abc')).toContain('Write the total as 49.90')

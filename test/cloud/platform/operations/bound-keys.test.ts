@@ -468,6 +468,7 @@ const NOT_HERE: Record<string, string> = {
   'updateOffer.groupId': 'set by the system: sent back as it is',
   'fetchPurchaseHistory.saleId': 'a number of the named store only: see record-sales.test.ts',
   'fetchPurchaseHistory.receiptCode': 'a code of the named store only: see record-sales.test.ts',
+  'fetchPurchaseHistory.receipt': 'a receipt of visible stores only: see tills-of-agents.test.ts',
   'recordReturns.code': 'a code of the named store only: see record-sales.test.ts',
   'updateStore.id': 'set by the system: sent back as it is',
   'reportProtectionEvents.eventId': 'one of the whole account: see event-ids.test.ts',

@@ -110,6 +110,12 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const { token } = (await find(code)).body
     const page = await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${code}`)
     expect(page.body.receiptUrl).toContain(token)
+    const { purchaseId } = (await find(code)).body
+    for (const receipt of [code, token, `HTTPS://SHOP.EXAMPLE/R/${code}`]) {
+      const { purchases } = await shop.ok('fetchPurchaseHistory', { receipt })
+      expect(purchases.map((p: Json) => p.transactionId)).toEqual([purchaseId])
+      expect((await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId, receipt })).purchases).toEqual([])
+    }
     const verdictOf = async (receiptToken: string) =>
       (
         await shop.ok('verifyProtectedItem', {
