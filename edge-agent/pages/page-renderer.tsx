@@ -66,24 +66,29 @@ interface PageRendererParts {
 
 /** Renders pages in the language of the person who reads them (`policy/page-language.ts`). */
 interface PageRenderer {
-  /** Returns the texts in the reader's language. A cookie stores a chosen language until the browser closes. */
-  localize(c: Context): Localization
+  /**
+   * Returns the texts in the reader's language. A cookie stores a chosen language until the browser closes, but not on
+   * the screen of a lane (`isOfLane`): there the choice is that of one shopper.
+   */
+  localize(c: Context, isOfLane?: boolean): Localization
   show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>
 }
 
 /** Makes the renderer of this agent's pages. */
 export function pageRenderer({ config, platform }: PageRendererParts): PageRenderer {
   return {
-    localize(c) {
+    localize(c, isOfLane = false) {
       const requested = c.req.query('lang')
       const remembered = getCookie(c, LANGUAGE_COOKIE)
       const accepted = c.req.header('accept-language')
-      const language = pageLanguage({ requested, remembered, configured: config.language, accepted })
-      if (isLanguage(requested) && requested !== remembered)
+      const sources = { remembered, configured: config.language, accepted }
+      const language = pageLanguage({ requested, ...sources })
+      const own = pageLanguage({ requested: undefined, ...sources })
+      if (isLanguage(requested) && requested !== remembered && !isOfLane)
         setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isTls(c) })
       const { language: lang, languageName } = textsOf(otherLanguage(language))
       const href = `?${new URLSearchParams({ ...c.req.query(), lang })}`
-      return { texts: textsOf(language), other: { language: lang, languageName, href } }
+      return { texts: textsOf(language), own, other: { language: lang, languageName, href } }
     },
     show(c, page, status = 200) {
       const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')

@@ -18,8 +18,8 @@ import { StationPage } from './components/station-page.tsx'
 import { ICON, manifestOf } from './manifest.ts'
 import { clockTime } from './model/status-view.ts'
 import { arrangeLines, gateLine, gateRest } from './model/gate-view.ts'
-import { resultView } from './model/result-view.ts'
-import type { PageDevice, PageStatus, LiveEvent } from './model/wire.ts'
+import { LONGEST_VIEW_MS, resultView } from './model/result-view.ts'
+import type { PageDevice, PageStatus, LiveEvent, RecentResult } from './model/wire.ts'
 import { pageRenderer } from './page-renderer.tsx'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -250,11 +250,11 @@ class Pages {
   /** Shows the page of the device in the address, or the list of devices. */
   showDevice(c: Context, name: string, render: (at: PageAt) => JSX.Element): Response | Promise<Response> {
     const { localize, show } = this.#renderer
-    const localization = localize(c)
+    const requestedId = c.req.query('device')
+    const localization = localize(c, requestedId !== undefined)
     if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
     this.#access.renewCookie(c)
     const status: PageStatus = this.#agent.status()
-    const requestedId = c.req.query('device')
     const nowMs = this.#agent.platform.clock.wall()
     const feeding = this.#feeding
     const devices: PageDevice[] = status.devices.filter(({ deviceId }) => !feeding.has(deviceId))
@@ -283,6 +283,7 @@ class Pages {
         localization={localization}
         operator={operator}
         hasSounds={this.#agent.config.sounds}
+        recent={this.#recentAt(device.deviceId, rest)}
         view={{ kind: 'idle', last: lastText }}
       />
     )
@@ -300,6 +301,7 @@ class Pages {
         localization={localization}
         operator={operator}
         hasSounds={this.#agent.config.sounds}
+        recent={this.#recentAt(device.deviceId, rest)}
         view={gateRest(rest.status, device.deviceId, texts)}
         lines={lines}
         isCut={isCut}
@@ -307,6 +309,20 @@ class Pages {
         stateOf={(alarmId) => this.#agent.gates.alarms.stateOf(alarmId)}
       />
     )
+  }
+
+  /** What the lane may still show. In an emergency nothing covers the way out. */
+  #recentAt(deviceId: string, { status, nowMs }: Pick<PageAt, 'status' | 'nowMs'>): RecentResult[] {
+    if (status.emergency !== null) return []
+    return this.#recent
+      .of(deviceId)
+      .results.map(({ atMs, result, light }) => ({
+        ageMs: nowMs - atMs,
+        result,
+        ...(light !== undefined && { light }),
+      }))
+      .filter(({ ageMs }) => ageMs < LONGEST_VIEW_MS)
+      .toReversed()
   }
 
   async showSetup(c: Context): Promise<Response> {

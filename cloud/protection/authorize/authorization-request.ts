@@ -81,6 +81,8 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const mayBeWhole = rights === 'exit' || rights === 'open' || request.authorizationToken !== undefined
   if (!item && pickupCode === undefined && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
+  const asOf = purchase && (await purchaseAtRequestTime(call, context, purchase))
+  const isOver = item === undefined && isReceiptOver(asOf, request)
   return {
     context: {
       ...context,
@@ -90,8 +92,8 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
     action,
     identifiers,
     item,
-    purchase: purchase && (await purchaseAtRequestTime(call, context, purchase)),
-    token,
+    purchase: asOf,
+    token: token ?? (isOver ? 'token_revoked' : undefined),
     pickupCode,
     scanSource,
     metadata: request,
@@ -102,6 +104,17 @@ function namesGoods(request: ItemRequest): boolean {
   const { epc, tagUid, tagId, itemLineId, purchaseId, receiptToken, authorizationToken } = request
   const names = [epc, tagUid, tagId, itemLineId, purchaseId, receiptToken, authorizationToken]
   return names.some((name) => name !== undefined)
+}
+
+/**
+ * True if a receipt is presented whose purchase was refunded or cancelled as a whole: nothing is unpaid then, as agents
+ * say offline. Goods that the request names keep their own reason, for which gates alarm.
+ */
+export function isReceiptOver(
+  purchase: Row<'purchase'> | undefined,
+  { receiptToken }: Pick<ItemRequest, 'receiptToken'>,
+): boolean {
+  return receiptToken !== undefined && purchase?.status === 'CANCELLED'
 }
 
 /** The purchase at the time of the request. */

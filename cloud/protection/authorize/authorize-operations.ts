@@ -21,6 +21,7 @@ import {
   purchaseAtRequestTime,
   type AuthorizationRequest,
   type OpenUnit,
+  isReceiptOver,
 } from './authorization-request.ts'
 import { releaseActionOf } from '../../../policy/devices.ts'
 import { maySee } from '../../platform/foundation/caller.ts'
@@ -130,7 +131,7 @@ async function answerDevice(
     item: undefined,
     purchase,
     open,
-    token: isExpired ? 'token_expired' : undefined,
+    token: isExpired ? 'token_expired' : isReceiptOver(purchase, input) ? 'token_revoked' : undefined,
     scanSource: input.scanSource,
     metadata: input,
   }

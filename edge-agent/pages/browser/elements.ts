@@ -1,4 +1,5 @@
 import { isLanguage, textsOf } from '../texts/catalogue.ts'
+import type { RecentResult } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 
 /** Device and language of this page, as the server wrote them. */
@@ -11,6 +12,11 @@ export interface PageContext {
 export function readPageContext(): PageContext {
   const { lang } = document.documentElement
   return { deviceId: document.body.dataset['device'] ?? '', texts: textsOf(isLanguage(lang) ? lang : 'en') }
+}
+
+/** Results that the lane still shows, as the server wrote them: the oldest first. */
+export function readRecent(): readonly RecentResult[] {
+  return JSON.parse(document.body.dataset['recent'] ?? '[]') as RecentResult[]
 }
 
 /** Finds the element with `data-slot=name`. Scripts set only the text of the element, and never markup. */

@@ -4,6 +4,9 @@ import { arrangeLines, handledText, handleText, type GateLine } from '../model/g
 import type { PageAlarmState } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { newElement, slot, write } from './elements.ts'
+import { request } from './platform.ts'
+
+const ANSWER_MS = 5_000
 
 /** Text of an alarm's line. */
 export interface ChosenAlarm {
@@ -21,6 +24,8 @@ export interface GateLines {
   /** The alarm with what people did about it until now. */
   latest(alarm: ChosenAlarm): ChosenAlarm
   setState(alarmId: string, state: PageAlarmState): void
+  /** Reads the list from the agent again. False if the agent did not answer. */
+  reload(): Promise<boolean>
 }
 
 /** Opens the list. `onHandle` is called when a person wants to handle an alarm. */
@@ -59,29 +64,21 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
   }
 
   return {
+    async reload() {
+      const list = await fetchLines()
+      if (!list) return false
+      if (list.dataset['cut'] !== undefined) lines.dataset['cut'] = 'true'
+      lines.replaceChildren(...list.children)
+      slot('no-lines').hidden = lines.children.length > 0
+      arrange()
+      return true
+    },
     latest(alarm) {
       const line = lineOf(alarm.alarmId)
       return line ? chosenOf(line, alarm.alarmId) : alarm
     },
-    add({ atMs, tone, text, item, tag, alarmId }) {
-      const line = document.createElement('li')
-      line.dataset['tone'] = tone
-      line.dataset['at'] = `${atMs}`
-      line.dataset['tag'] = tag
-      const parts = [
-        newElement('time', clockTime(atMs, texts.language)),
-        newElement('span', text),
-        newElement('code', item),
-      ]
-      if (alarmId !== undefined) {
-        line.dataset['alarm'] = alarmId
-        const button = document.createElement('button')
-        button.type = 'button'
-        button.textContent = handleText(undefined, texts)
-        parts.push(newElement('span', '', { className: 'handled' }), button)
-      }
-      line.append(...parts.flatMap((part) => [part, ' ']))
-      lines.prepend(line)
+    add(added) {
+      lines.prepend(lineElement(added, texts))
       arrange()
       slot('no-lines').hidden = true
     },
@@ -96,6 +93,36 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
       arrange()
     },
   }
+}
+
+/** Reads the list of this page from the agent. Undefined without an answer. */
+async function fetchLines(): Promise<HTMLElement | undefined> {
+  const answer = await request(location.href, {}, ANSWER_MS).catch(() => undefined)
+  if (answer?.ok !== true) return undefined
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  return page.querySelector<HTMLElement>('[data-slot="lines"]') ?? undefined
+}
+
+/** Makes the line of a new decision, as `Line` of the page (gate-page.tsx). */
+function lineElement({ atMs, tone, text, item, tag, alarmId }: GateLine, texts: Texts): HTMLElement {
+  const line = document.createElement('li')
+  line.dataset['tone'] = tone
+  line.dataset['at'] = `${atMs}`
+  line.dataset['tag'] = tag
+  const parts = [
+    newElement('time', clockTime(atMs, texts.language)),
+    newElement('span', text),
+    newElement('code', item),
+  ]
+  if (alarmId !== undefined) {
+    line.dataset['alarm'] = alarmId
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.textContent = handleText(undefined, texts)
+    parts.push(newElement('span', '', { className: 'handled' }), button)
+  }
+  line.append(...parts.flatMap((part) => [part, ' ']))
+  return line
 }
 
 function chosenOf(line: HTMLElement, alarmId: string): ChosenAlarm {

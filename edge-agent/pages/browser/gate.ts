@@ -15,9 +15,11 @@ import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
 import { openSound } from './sound.ts'
 import { openGateLines, type ChosenAlarm, type GateLines } from './gate-lines.ts'
 import { openHeader } from './header.ts'
+import { returnToOwnLanguage } from './language.ts'
+import { minuteTime } from '../model/status-view.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator, type Operator } from './operator.ts'
-import { readPageContext, type PageContext, showPicture, slot, write } from './elements.ts'
+import { readPageContext, readRecent, type PageContext, showPicture, slot, write } from './elements.ts'
 import { after, now } from './platform.ts'
 import { SignIn } from './sign-in.ts'
 import type { AlarmStep } from '../../../policy/vocabulary.ts'
@@ -35,6 +37,8 @@ interface AlarmDialog {
   open(alarm: ChosenAlarm): void
   /** Says in the open dialog what a colleague did about its alarm meanwhile, and keeps what was typed. */
   changed(alarmId: string): void
+  /** After a lost connection, says in the open dialog whether the agent has what was sent last. */
+  agentIsBack(): void
 }
 
 /** Prepares the dialog for alarms. */
@@ -42,6 +46,8 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
   const { deviceId, texts } = context
   const dialog = slot<HTMLDialogElement>('alarm-dialog')
   let chosen: ChosenAlarm | undefined
+  /** What was sent without an answer. */
+  let unanswered: AlarmStep | undefined
 
   async function send(step: AlarmStep): Promise<void> {
     const alarm = chosen
@@ -60,6 +66,7 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     }
     // The dialog shows what a colleague recorded, before the operator may replace it.
     if (answer.code === 'alarm_disposed') return describe(lines.latest(alarm))
+    unanswered = answer.fault === 'unreachable' ? step : undefined
     write('alarm-error', answer.status === 404 ? texts.gate.tooLate : texts.requestFailed[answer.fault].what)
   }
 
@@ -76,6 +83,7 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     write('alarm-title', texts.gate.handleTitle(time))
     write('alarm-item', item)
     describeState(alarm)
+    unanswered = undefined
     write('alarm-error', '')
     slot<HTMLInputElement>('recovered').value = ''
   }
@@ -95,6 +103,13 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
     // `chosen` keeps what the operator chose: a button that was pressed at this moment still replaces nothing unseen.
     changed: (alarmId) => {
       if (dialog.open && chosen?.alarmId === alarmId) describeState(lines.latest(chosen))
+    },
+    agentIsBack() {
+      if (!dialog.open || !chosen || unanswered === undefined) return
+      const latest = lines.latest(chosen)
+      describeState(latest)
+      write('alarm-error', latest.step === unanswered ? '' : texts.gate.notStored)
+      unanswered = undefined
     },
   }
 }
@@ -122,11 +137,12 @@ let goods: string[] = []
 /** Maximum alarms that the display counts together. */
 const COUNTED_LIMIT = 50
 
-function show(view: GateView): void {
+/** `ageMs`: time since the result. */
+function show(view: GateView, ageMs = 0): void {
   cancel()
   isResting = false
   goods = view.tone === 'alarm' ? [...(shown.tone === 'alarm' ? goods : []), view.item].slice(-COUNTED_LIMIT) : []
-  shown = { tone: view.tone, atMs: now() }
+  shown = { tone: view.tone, atMs: now() - ageMs }
   slot('stage').dataset['tone'] = view.tone
   write('headline', view.headline)
   write('message', view.message)
@@ -136,13 +152,22 @@ function show(view: GateView): void {
   slot('item-line').hidden = goodsText(goods) === ''
   fit()
   write('aloud', view.seconds === 0 ? '' : `${view.headline}. ${view.message}`)
-  if (view.seconds > 0) cancel = after(view.seconds * 1_000, rest)
+  if (view.seconds > 0) cancel = after(view.seconds * 1_000 - ageMs, rest)
 }
 
 function rest(): void {
   // The way out stays on the display until the agent says that the emergency is over.
   show(isLost && !isWayOut(status, deviceId) ? gateLost(texts) : gateRest(status, deviceId, texts))
   isResting = true
+}
+
+/** Shows what was on this gate before the page was loaded again, for the rest of its time. */
+function restore(): void {
+  for (const { ageMs, result, light } of readRecent()) {
+    const view = gateView({ result, ...(light !== undefined && { light }) }, texts)
+    if (!view || ageMs >= view.seconds * 1_000) continue
+    if (replaces(view.tone, shown.tone, now() - ageMs - shown.atMs)) show(view, ageMs)
+  }
 }
 
 function onEvent(event: LiveEvent): void {
@@ -171,6 +196,11 @@ function setStatus(next: PageStatus): void {
     for (const open of document.querySelectorAll<HTMLDialogElement>('dialog[open]')) open.close()
 }
 
+/** Reads the list again: events that happened while the agent did not answer are in no stream. */
+async function refresh(): Promise<void> {
+  if (await lines.reload()) alarmDialog.agentIsBack()
+}
+
 /** Shows an operator who signed in with a badge or on another page, or who signed out. */
 function setOperator(name: string | null): void {
   operator.setName(name)
@@ -179,13 +209,17 @@ function setOperator(name: string | null): void {
 
 listen({
   onEvent,
-  onLink(next) {
-    header.setLost(next)
+  onLink(next, heardMs) {
+    header.setLost(next, heardMs)
     if (next === isLost) return
     isLost = next
     rest()
-    if (!isLost) void reloadIfOutdated().then(operator.refresh)
+    const asOf = isLost ? ` · ${texts.asOf(minuteTime(heardMs, texts.language))}` : ''
+    write('list-title', `${texts.gate.lastDecisions}${asOf}`)
+    if (!isLost) void reloadIfOutdated().then(operator.refresh).then(refresh)
   },
 })
+restore()
 keepAwake()
+returnToOwnLanguage(() => isResting)
 offerFullScreen()

@@ -6,7 +6,8 @@ import { every, now } from './platform.ts'
 /** Updates badges and banners, and the elapsed times in them. */
 interface Header {
   setStatus(status: PageStatus): void
-  setLost(isLost: boolean): void
+  /** `sinceMs`: when the agent answered last, wall clock. */
+  setLost(isLost: boolean, sinceMs: number): void
 }
 
 const TICK_MS = 10_000
@@ -15,10 +16,11 @@ const TICK_MS = 10_000
 export function openHeader({ deviceId, texts }: PageContext): Header {
   let status: PageStatus | undefined
   let isLost = false
+  let lostMs = 0
   let shown = ''
 
   function draw(): void {
-    const view = isLost ? lostView(texts) : status && statusView(status, deviceId, texts, now())
+    const view = isLost ? lostView(texts, lostMs) : status && statusView(status, deviceId, texts, now())
     if (!view) return
     // Screen readers read changed banners aloud. So this code replaces only banners with a new text.
     const key = JSON.stringify(view)
@@ -40,8 +42,9 @@ export function openHeader({ deviceId, texts }: PageContext): Header {
       status = next
       draw()
     },
-    setLost(next) {
+    setLost(next, sinceMs) {
       isLost = next
+      lostMs = sinceMs
       draw()
     },
   }

@@ -7,7 +7,8 @@ import { after, request, every, now } from './platform.ts'
  */
 interface LiveParts {
   onEvent(event: LiveEvent): void
-  onLink(isLost: boolean): void
+  /** `heardMs`: when the agent answered last, wall clock. */
+  onLink(isLost: boolean, heardMs: number): void
 }
 
 const LONGEST_WAIT_MS = 5_000
@@ -23,21 +24,22 @@ export function listen({ onEvent, onLink }: LiveParts): () => void {
   let source: EventSource | undefined
   let waitMs = 1_000
   let lastEventMs = now()
+  let heardMs = now()
   let isOpen = false
 
   function open(): void {
     const opened = new EventSource('/v1/events')
     source = opened
     opened.addEventListener('open', () => {
-      lastEventMs = now()
+      lastEventMs = heardMs = now()
       waitMs = 1_000
       isOpen = true
-      onLink(false)
+      onLink(false, heardMs)
     })
     opened.addEventListener('error', () => reconnect(opened))
     for (const type of TYPES) {
       opened.addEventListener(type, (event: MessageEvent<string>) => {
-        lastEventMs = now()
+        lastEventMs = heardMs = now()
         onEvent(JSON.parse(event.data) as LiveEvent)
       })
     }
@@ -49,7 +51,7 @@ export function listen({ onEvent, onLink }: LiveParts): () => void {
     lost.close()
     source = undefined
     isOpen = false
-    onLink(true)
+    onLink(true, heardMs)
     void reloadIfUnpaired()
     after(waitMs, open)
     waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
@@ -59,7 +61,10 @@ export function listen({ onEvent, onLink }: LiveParts): () => void {
     const current = source
     if (!current || !isOpen) return
     lastEventMs = now()
-    request('/v1/status', {}, limitMs).catch(() => reconnect(current))
+    request('/v1/status', {}, limitMs).then(
+      () => (heardMs = now()),
+      () => reconnect(current),
+    )
   }
 
   every(ANSWER_MS, () => {

@@ -1,109 +1,18 @@
 import { LONGEST_SCAN, SILENCE_MS, typedBurst } from '../model/typed-burst.ts'
 import { resultView, type ResultView } from '../model/result-view.ts'
 import type { LiveEvent, PageResult, PageStatus } from '../model/wire.ts'
-import type { Advice, Texts } from '../texts/texts.ts'
+import type { Advice } from '../texts/texts.ts'
 import { sendScan } from './api.ts'
-import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
+import { keepAwake, offerFullScreen } from './screen.ts'
 import { openSound } from './sound.ts'
 import { openHeader } from './header.ts'
+import { returnToOwnLanguage } from './language.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator } from './operator.ts'
-import { readPageContext, slot, write, writeOrHide, showPicture } from './elements.ts'
+import { readPageContext, readRecent, slot } from './elements.ts'
 import { after, now } from './platform.ts'
 import { SignIn } from './sign-in.ts'
-import { clockTime } from '../model/status-view.ts'
-
-/** The middle of the station page: a prompt or a result. */
-interface Stage {
-  busy(): void
-  /** Shows a result. `again`: action of the button; absent if this page cannot send the scan again. */
-  show(view: ResultView, note: string, again?: () => void): void
-  idle(): void
-  /** What the stage shows instead of the invitation to scan; undefined: the invitation. */
-  rest(view: ResultView | undefined): void
-}
-
-/** Opens the stage of this page. */
-function openStage(texts: Texts): Stage {
-  const stage = slot('stage')
-  const button = slot<HTMLButtonElement>('again')
-  const fit = fitTexts(stage)
-  let press: () => void = () => undefined
-  let wasPressed = false
-  let cancel: () => void = () => undefined
-  let resting: ResultView | undefined
-  let isAtRest = true
-
-  function idle(): void {
-    cancel()
-    isAtRest = true
-    // Drops the scanned text together with its result.
-    press = () => undefined
-    if (resting) return draw(resting, '')
-    // A text of a result that is gone must not be read again.
-    write('aloud', '')
-    stage.dataset['view'] = 'idle'
-    fit()
-  }
-
-  function draw(view: ResultView, note: string, again?: () => void): void {
-    const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
-    write('headline', view.headline)
-    writeOrHide('product', view.product)
-    showPicture(view.product, view.picture)
-    writeOrHide('left', view.left)
-    writeOrHide('next', view.next)
-    writeOrHide('message', view.message)
-    writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
-    press = again ?? (() => undefined)
-    button.hidden = !view.again || !again
-    button.textContent = view.again ? labels[view.again] : ''
-    stage.dataset['tone'] = view.tone
-    stage.dataset['view'] = 'result'
-    fit()
-    write('aloud', sentences([view.headline, view.product, view.left, view.next, view.message, view.advice, note]))
-  }
-
-  button.addEventListener('click', () => {
-    wasPressed = true
-    press()
-  })
-  slot('done').addEventListener('click', idle)
-  document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]')) idle()
-  })
-
-  return {
-    idle,
-    rest(view) {
-      resting = view
-      if (isAtRest) idle()
-    },
-    busy() {
-      cancel()
-      isAtRest = false
-      // Empties the text, because screen readers do not read the same text twice in a row.
-      write('aloud', '')
-      stage.dataset['view'] = 'busy'
-    },
-    show(view, note, again) {
-      cancel()
-      isAtRest = false
-      draw(view, note, again)
-      // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
-      // again.
-      if (wasPressed && !button.hidden) button.focus()
-      wasPressed = false
-      write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
-      cancel = after(view.seconds * 1_000, idle)
-    },
-  }
-}
-
-function sentences(parts: readonly string[]): string {
-  const texts = parts.filter((part) => part !== '')
-  return texts.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
-}
+import { openStage } from './stage.ts'
 
 /**
  * Receives the scans of a keyboard-wedge scanner, whichever element has the focus. Hides the key presses of the scanner
@@ -143,7 +52,7 @@ function listenForScans(onScan: (text: string) => void): void {
 const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)
-const stage = openStage(texts)
+const stage = openStage(texts, forgetScan)
 const play = openSound(context)
 const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
 const signIn = new SignIn(context, operator)
@@ -178,7 +87,8 @@ async function scan(raw: string, byHand: boolean): Promise<boolean> {
   cancel()
   underWay.delete(text)
   if (answer.ok) show(answer.body, text)
-  else stage.show(fault(texts.requestFailed[answer.fault]), '')
+  // The shopper reads this. Staff read the cause in the header.
+  else stage.show(fault(texts.notChecked), '')
   for (const result of postponed.splice(0)) show(result)
   return answer.ok || answer.fault !== 'unreachable'
 }
@@ -209,7 +119,38 @@ function show(result: PageResult, text?: string): void {
   if (isSame && text === undefined) return
   shown = { key, atMs: now() }
   play(view.tone)
+  rememberScan({ key, text })
   stage.show(view, noteFor(view, result, text), againFor(view, text))
+}
+
+/** The last scan of this tab, so that a reload can go on: its result, and its text until the result is gone. */
+interface LastScan {
+  readonly key: string
+  readonly text?: string | undefined
+  /** True if the result was left, so that it does not appear again. */
+  readonly isDone?: boolean
+}
+const LAST_SCAN = 'untag-last-scan'
+
+function rememberScan(scan: LastScan): void {
+  sessionStorage.setItem(LAST_SCAN, JSON.stringify(scan))
+}
+
+function forgetScan(): void {
+  rememberScan({ key: shown.key, isDone: true })
+}
+
+/** Shows the result that was on this lane before the page was loaded again, for the rest of its time. */
+function restore(): void {
+  const last = readRecent().at(-1)
+  const view = last && resultView(last.result, texts)
+  if (!last || !view || last.ageMs >= view.seconds * 1_000) return
+  const key = JSON.stringify(last.result)
+  const scanned = JSON.parse(sessionStorage.getItem(LAST_SCAN) ?? '{}') as Partial<LastScan>
+  const { text, isDone = false } = scanned.key === key ? scanned : {}
+  if (isDone) return
+  shown = { key, atMs: now() - last.ageMs }
+  stage.show(view, noteFor(view, last.result, text), againFor(view, text), last.ageMs)
 }
 
 function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
@@ -221,7 +162,7 @@ function noteFor(view: ResultView, result: PageResult, text: string | undefined)
 
 function againFor(view: ResultView, text: string | undefined): (() => void) | undefined {
   const retry = text === undefined ? undefined : () => void scan(text, true)
-  if (view.again !== 'approve') return retry
+  if (view.again !== 'approve' && view.again !== 'sign_in') return retry
   return operator.isSignedIn ? undefined : () => signIn.open(retry)
 }
 
@@ -237,34 +178,28 @@ function onEvent(event: LiveEvent): void {
 let wasLost = false
 let isEmergency = false
 
-/** Nothing invites to scan while nothing can answer, or while people must leave. */
-function rest(): void {
-  stage.rest(
-    wasLost
-      ? fault(texts.lost)
-      : isEmergency
-        ? { ...fault(texts.emergency.leave), headline: texts.emergency.title }
-        : undefined,
-  )
-}
-
 function setStatus(status: PageStatus): void {
   header.setStatus(status)
   if (isEmergency === (status.emergency !== null)) return
   isEmergency = status.emergency !== null
-  rest()
+  // People must leave: nothing covers that, no result, no dialog.
+  if (isEmergency) signIn.close()
+  stage.take(isEmergency ? { ...fault(texts.emergency.leave), headline: texts.emergency.title } : undefined)
 }
 
 const askAgent = listen({
   onEvent,
-  onLink(isLost) {
-    header.setLost(isLost)
+  onLink(isLost, heardMs) {
+    header.setLost(isLost, heardMs)
     if (wasLost && !isLost) void reloadIfOutdated().then(operator.refresh)
     wasLost = isLost
-    rest()
+    // Nothing invites to scan while nothing can answer.
+    stage.rest(isLost ? fault(texts.notChecked) : undefined)
   },
 })
+restore()
 listenForScans((text) => void scan(text, false))
+returnToOwnLanguage(() => stage.isAtRest && slot<HTMLInputElement>('code').value === '')
 keepAwake()
 offerFullScreen()
 slot('typed').addEventListener('submit', (event) => {

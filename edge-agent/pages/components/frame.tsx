@@ -2,6 +2,7 @@ import { raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
 import { manifestUrl } from '../manifest.ts'
 import { STYLE } from '../style/style.ts'
+import type { RecentResult } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 
 /** Buttons for the screen itself: sound, if the configuration allows sounds, and full screen. */
@@ -35,6 +36,8 @@ export function Technical({ texts, text, data }: { texts: Texts; text: string; d
 /** The texts in the chosen language, and a link to the page in the other language. */
 export interface Localization {
   texts: Texts
+  /** The language of the page before a shopper chose another one. */
+  own: Texts['language']
   other: Pick<Texts, 'language' | 'languageName'> & { href: string }
 }
 
@@ -44,6 +47,8 @@ export interface FrameProps {
   /** Page kind, for the style sheet. */
   kind: 'station' | 'gate' | 'list'
   deviceId?: string
+  /** Results that the page still shows after a reload, the oldest first. */
+  recent?: readonly RecentResult[] | undefined
   /** The page's script, and the nonce that permits it. Absent for pages without a script. */
   script?: { src: string; nonce: string } | undefined
   children?: Child
@@ -59,8 +64,8 @@ export function LanguageSwitch({ other }: Pick<Localization, 'other'>) {
 }
 
 /** The frame of every page: one style sheet, at most one script, no requests to other hosts. */
-export function Frame({ title, localization, kind, deviceId, script, children }: FrameProps) {
-  const { texts, other } = localization
+export function Frame({ title, localization, kind, deviceId, recent = [], script, children }: FrameProps) {
+  const { texts, other, own } = localization
   return (
     <html lang={texts.language}>
       <head>
@@ -73,7 +78,12 @@ export function Frame({ title, localization, kind, deviceId, script, children }:
         <style>{raw(STYLE)}</style>
         {script ? <script type="module" src={script.src} nonce={script.nonce} /> : null}
       </head>
-      <body class={kind} data-device={deviceId}>
+      <body
+        class={kind}
+        data-device={deviceId}
+        data-own-language={own}
+        data-recent={recent.length > 0 ? JSON.stringify(recent) : undefined}
+      >
         {children}
         {kind === 'list' ? (
           <footer>

@@ -45,6 +45,28 @@ function AlarmDialog({ texts }: { texts: Texts }) {
   )
 }
 
+interface LineProps {
+  line: GateLine & { state: PageAlarmState | undefined }
+  isHidden: boolean
+  texts: Texts
+}
+
+/** A line of the list; of an alarm, with what a person did about it. The page's script adds further ones. */
+function Line({ line: { atMs, tone, text, item, tag, alarmId, state }, isHidden, texts }: LineProps) {
+  return (
+    <li data-tone={tone} data-at={atMs} data-tag={tag} data-alarm={alarmId} data-step={state?.step} hidden={isHidden}>
+      <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
+      {alarmId === undefined ? null : (
+        <>
+          {' '}
+          <span class="handled">{handledText(state, texts)}</span>{' '}
+          <button type="button">{handleText(state?.step, texts)}</button>
+        </>
+      )}
+    </li>
+  )
+}
+
 interface GatePageProps {
   localization: Localization
   status: PageStatus
@@ -53,6 +75,7 @@ interface GatePageProps {
   operator: string | null
   hasSounds: boolean
   script?: FrameProps['script']
+  recent?: FrameProps['recent']
   view: GateView
   /** Newest first. */
   lines: readonly GateLine[]
@@ -69,7 +92,8 @@ interface GatePageProps {
  * they were.
  */
 export function GatePage(props: GatePageProps) {
-  const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, startedMs, stateOf } = props
+  const { localization, status, device, nowMs, operator, hasSounds, script, recent, view, lines, startedMs, stateOf } =
+    props
   const { texts } = localization
   const title = deviceTitle(device, texts)
   const { shown, hidden, waiting, ...arranged } = arrangeLines(
@@ -83,6 +107,7 @@ export function GatePage(props: GatePageProps) {
       localization={localization}
       kind="gate"
       deviceId={device.deviceId}
+      recent={recent}
       script={script}
     >
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
@@ -104,30 +129,16 @@ export function GatePage(props: GatePageProps) {
       </main>
       <aside aria-labelledby="last">
         <div class="aside-head">
-          <h2 id="last">{texts.gate.lastDecisions}</h2>
+          <h2 id="last" data-slot="list-title">
+            {texts.gate.lastDecisions}
+          </h2>
           <OperatorBar name={operator} texts={texts} />
           <LanguageSwitch other={localization.other} />
           <ScreenButtons texts={texts} hasSounds={hasSounds} />
         </div>
         <ol data-slot="lines" data-cut={isCut || undefined}>
-          {[...shown, ...hidden].map(({ atMs, tone, text, item, tag, alarmId, state }, n) => (
-            <li
-              data-tone={tone}
-              data-at={atMs}
-              data-tag={tag}
-              data-alarm={alarmId}
-              data-step={state?.step}
-              hidden={n >= shown.length}
-            >
-              <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
-              {alarmId === undefined ? null : (
-                <>
-                  {' '}
-                  <span class="handled">{handledText(state, texts)}</span>{' '}
-                  <button type="button">{handleText(state?.step, texts)}</button>
-                </>
-              )}
-            </li>
+          {[...shown, ...hidden].map((line, n) => (
+            <Line line={line} isHidden={n >= shown.length} texts={texts} />
           ))}
         </ol>
         <div class="soft" data-slot="more-open" hidden={waiting === 0}>

@@ -5,7 +5,7 @@ import { deviceTypeTexts } from '../texts/catalogue.ts'
 import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
 import { Header } from './header.tsx'
 import { OperatorBar, SignIn, Picture } from './operator.tsx'
-import type { ResultView } from '../model/result-view.ts'
+import { againText, type ResultView } from '../model/result-view.ts'
 import type { DeviceTypeTexts, Texts } from '../texts/texts.ts'
 import { ReceiptIcon, ToneIcons } from './icons.tsx'
 
@@ -30,7 +30,7 @@ const EMPTY: ResultView = {
  */
 function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTexts; texts: Texts }) {
   const result = view.kind === 'result' ? view.result : EMPTY
-  const again = result.again === 'next' ? texts.nextLabel : result.again === 'approve' ? texts.approve : texts.tryAgain
+  const again = againText(result.again, texts)
   return (
     <section class="stage" data-slot="stage" data-view={view.kind} data-tone={result.tone} aria-labelledby="what">
       <div class="idle part">
@@ -95,12 +95,13 @@ interface StationPageProps {
   operator: string | null
   hasSounds: boolean
   script?: FrameProps['script']
+  recent?: FrameProps['recent']
   view: StageView
 }
 
 /** Page on which staff or customers scan a receipt and see the result of the release. */
 export function StationPage(props: StationPageProps) {
-  const { localization, status, device, nowMs, operator, hasSounds, script, view } = props
+  const { localization, status, device, nowMs, operator, hasSounds, script, recent, view } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
@@ -109,6 +110,7 @@ export function StationPage(props: StationPageProps) {
       localization={localization}
       kind="station"
       deviceId={device.deviceId}
+      recent={recent}
       script={script}
     >
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />

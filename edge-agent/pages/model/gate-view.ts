@@ -131,7 +131,10 @@ export function gateLost(texts: Texts): GateView {
 }
 
 /** Makes the view of a result. Undefined if the gate showed no light. */
-export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
+export function gateView(
+  { result, light }: Pick<GateResult, 'result' | 'light'> & Partial<GateResult>,
+  texts: Texts,
+): GateView | undefined {
   if (result.kind !== 'not_understood' && result.kind !== 'decision') return undefined
   if (result.kind === 'not_understood') {
     return {

@@ -1,7 +1,7 @@
 import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
 import { dayTime } from './status-view.ts'
-import type { PageAnswer, PageGoods, PageOrder, PageResult, PageUsedReceipt } from './wire.ts'
+import type { NotUnderstood, PageAnswer, PageGoods, PageOrder, PageResult, PageUsedReceipt } from './wire.ts'
 
 type PageDecision = Extract<PageResult, { kind: 'decision' }>
 
@@ -23,10 +23,10 @@ export interface ResultView {
   message: string
   advice: string
   /**
-   * Why the button sends the same scan again: for the next label, for a retry, or for an operator's approval. Null: no
-   * button.
+   * Why the button sends the same scan again: for the next label, for a retry, for an operator's approval, or because
+   * only staff may send it. Null: no button.
    */
-  again: 'next' | 'retry' | 'approve' | null
+  again: 'next' | 'retry' | 'approve' | 'sign_in' | null
   /** Time until the page is idle again, s. */
   seconds: number
 }
@@ -38,7 +38,7 @@ export interface ResultView {
 const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff' | 'note'> = {
   token_invalid: 'refused',
   token_expired: 'refused',
-  token_revoked: 'refused',
+  token_revoked: 'staff',
   device_unknown: 'staff',
   device_revoked: 'staff',
   store_mismatch: 'refused',
@@ -76,6 +76,8 @@ const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsu
 const ALARM_SECONDS = 60
 /** Time for which the page shows an order, s. Staff fetch the goods in this time. */
 const ORDER_SECONDS = 60
+/** The longest time for which a result is shown, ms. */
+export const LONGEST_VIEW_MS = Math.max(ALARM_SECONDS, ORDER_SECONDS) * 1_000
 /** Time in which the shopper can present the next item, s. */
 const COUNTING_SECONDS = 30
 
@@ -88,6 +90,9 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set([
   'authorization_outstanding',
   'limit_exceeded',
 ])
+
+/** Codes that work after a sign-in. */
+const FOR_STAFF: ReadonlySet<NotUnderstood> = new Set(['needs_staff', 'unknown_code_or_number'])
 
 /** Makes the view of a result. Undefined for a sign-in, which the footer shows. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
@@ -108,7 +113,17 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
     })
   if (result.kind === 'order') return order(result.order, texts)
   const { headline, what, todo } = texts.notUnderstood[result.why]
-  return view(result.why === 'out_of_order' ? 'staff' : 'note', headline, { message: what, advice: todo })
+  return view(result.why === 'out_of_order' ? 'staff' : 'note', headline, {
+    message: what,
+    advice: todo,
+    again: FOR_STAFF.has(result.why) ? 'sign_in' : null,
+  })
+}
+
+/** Label of the button that sends the scan again. */
+export function againText(again: ResultView['again'], texts: Texts): string {
+  const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve, sign_in: texts.signIn }
+  return again === null ? '' : labels[again]
 }
 
 /** The goods that are left, in words. A longer list ends with an ellipsis. */
@@ -192,10 +207,7 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)
-  if (remaining > 0) {
-    const message = itemCount > remaining ? texts.progress(itemCount - remaining, itemCount) : ''
-    return view('granted', texts.granted[action], { left, message, again: 'next', seconds: COUNTING_SECONDS })
-  }
+  if (remaining > 0) return view('granted', texts.granted[action], { left, again: 'next', seconds: COUNTING_SECONDS })
   return view('granted', texts.granted[action], { message: itemCount > 1 ? texts.allDone(itemCount) : '' })
 }
 

@@ -16,6 +16,12 @@ export function clockTime(atMs: number, language: string): string {
   }).format(atMs)
 }
 
+/** Formats a time of day, in the time zone of the store. */
+export function minuteTime(atMs: number, language: string): string {
+  const format = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: TIME_ZONE } as const
+  return new Intl.DateTimeFormat(language, format).format(atMs)
+}
+
 /** Formats a day with its time, in the time zone of the store. */
 export function dayTime(atMs: number, language: string): string {
   return new Intl.DateTimeFormat(language, {
@@ -86,8 +92,12 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
 }
 
 /** View without a connection to the agent. The view does not show the last status, which may be outdated. */
-export function lostView(texts: Texts): StatusView {
-  return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
+export function lostView(texts: Texts, sinceMs: number): StatusView {
+  const since = texts.lostSince(minuteTime(sinceMs, texts.language))
+  return {
+    badges: [{ tone: 'bad', text: texts.lost.what }],
+    banners: [{ tone: 'bad', text: `${since} ${texts.lost.todo}` }],
+  }
 }
 
 /** Name of a device, or its type if it has no name. */

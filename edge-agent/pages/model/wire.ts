@@ -141,6 +141,13 @@ export type LiveEvent =
   | ({ type: 'alarm'; deviceId: string; alarmId: string } & PageAlarmState)
   | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }
 
+/** A result that a lane may still show, for pages that open later. `ageMs`: time since the result. */
+export interface RecentResult {
+  ageMs: number
+  result: PageResult
+  light?: GateLight
+}
+
 /** Outputs that the set-up page tests. */
 export type PageTestedOutput = 'green' | 'amber' | 'siren' | 'release'
 /** Duration of a walk test on the set-up page, s. */

@@ -160,7 +160,7 @@ const GATE = `
 .gate aside li:has(button) { align-items: center; padding: .2rem 0 } .gate aside li button { margin-left: auto; min-height: 48px; padding: .1rem .9rem }
 .gate .operator { margin-left: auto } .gate .operator button { min-height: 48px }
 .handled { font-weight: 700 }
-.steps-of-alarm { display: grid; gap: .5rem } .steps-of-alarm button { min-height: 64px } .alarm-theft { display: grid; gap: .3rem } .alarm-theft label { display: grid; gap: .2rem; font-size: .8rem }
+.steps-of-alarm { display: grid; gap: .5rem } .steps-of-alarm button { min-height: 64px } .alarm-theft { display: grid; gap: .3rem } .alarm-theft label { display: grid; gap: .2rem; font-size: .8rem } .alarm-theft input { min-height: 64px }
 .alarm-item { overflow-wrap: anywhere; margin-bottom: .4rem; font-weight: 600 }
 .alarm-known { margin-bottom: .6rem }
 @media (min-width: 601px) and (orientation: landscape) {

@@ -13,14 +13,17 @@ export const reasonsDe: Texts['reasons'] = {
     todo: 'Das Personal sucht den Kauf, meldet sich an und gibt das Etikett frei.',
   },
   token_revoked: {
-    what: 'Dieser Beleg gilt nicht mehr.',
-    todo: 'Der Kauf wurde storniert oder zurückgegeben. Bitte an der Kasse fragen.',
+    what: 'Dieser Einkauf wurde erstattet oder storniert.',
+    todo: 'Bitte das Personal fragen, wenn wir noch helfen können.',
   },
   device_unknown: {
     what: 'Dieses Gerät ist nicht registriert.',
-    todo: 'Ein anderes Gerät benutzen und die Technik rufen.',
+    todo: 'Bitte ein anderes Gerät benutzen, oder das Personal fragen.',
   },
-  device_revoked: { what: 'Dieses Gerät ist außer Dienst.', todo: 'Ein anderes Gerät benutzen.' },
+  device_revoked: {
+    what: 'Dieses Gerät ist außer Dienst.',
+    todo: 'Bitte ein anderes Gerät benutzen, oder das Personal fragen.',
+  },
   store_mismatch: {
     what: 'Das gehört zu einer anderen Filiale.',
     todo: 'Freigeben geht nur in der Filiale des Kaufs.',
@@ -31,11 +34,11 @@ export const reasonsDe: Texts['reasons'] = {
   },
   clock_untrusted: {
     what: 'Die Uhrzeit dieses Geräts ist nicht bestätigt.',
-    todo: 'Das Personal kann an einer Station mit Personal freigeben. Bitte das Netzwerk prüfen.',
+    todo: 'Bitte an eine Station mit Personal gehen: Dort ist die Freigabe möglich.',
   },
   policy_stale: {
     what: 'Diese Filiale war zu lange offline.',
-    todo: 'Das Personal kann an einer Station mit Personal freigeben. Bitte das Netzwerk prüfen.',
+    todo: 'Bitte an eine Station mit Personal gehen: Dort ist die Freigabe möglich.',
   },
   device_not_capable: {
     what: 'Dieses Gerät kann das nicht.',
@@ -201,8 +204,8 @@ export const de: Texts = {
     wrong_address: 'Es antwortet eine andere Adresse als die eingestellte. Bitte die Technik rufen.',
   },
   emergency: {
-    title: 'Feueralarm',
-    leave: { what: 'Bitte verlassen Sie jetzt das Geschäft.', todo: 'Scannen ist nach dem Alarm wieder möglich.' },
+    title: 'Notfall',
+    leave: { what: 'Bitte verlassen Sie jetzt das Geschäft.', todo: 'Scannen ist nach dem Notfall wieder möglich.' },
     opened: 'Notfall: Dieser Ausgang ist offen, bis die Brandmeldezentrale oder der Schalter zurückgesetzt ist.',
     elsewhere: 'Notfall: Die Ausgänge sind offen. Dieses Gerät öffnet nicht.',
     lost: (devices) => `Der Notfall-Eingang von ${devices} ist nicht lesbar: Bitte Netzwerk und Strom prüfen.`,
@@ -221,7 +224,13 @@ export const de: Texts = {
   },
   lost: {
     what: 'Agent nicht erreichbar',
-    todo: 'Diese Seite versucht weiter, sich zu verbinden. Bleibt es dabei, die Technik rufen.',
+    todo: 'Diese Seite versucht weiter, sich zu verbinden. Personal: Bleibt es dabei, die Technik rufen.',
+  },
+  lostSince: (time) => `Keine Antwort seit ${time} Uhr.`,
+  asOf: (time) => `Stand ${time} Uhr`,
+  notChecked: {
+    what: 'Belege lassen sich gerade nicht prüfen.',
+    todo: 'Bitte einen Moment warten, oder das Personal fragen: Wir helfen Ihnen.',
   },
 
   soundOn: 'Ton: an',
@@ -240,7 +249,6 @@ export const de: Texts = {
   labelsLeft: (count) => `Noch ${plural(count, 'Etikett', 'Etiketten')}`,
   stillOn: (goods) => `Als Nächstes: ${goods}`,
   item: 'Artikel',
-  progress: (done, total) => `${done} von ${total} Etiketten ab. Jetzt das nächste Teil.`,
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
   refused: 'Noch nicht freigegeben',
   nothingToRelease: 'Nichts freizugeben',
@@ -264,19 +272,19 @@ export const de: Texts = {
       todo: 'Bitte den QR-Code auf dem Beleg scannen.',
     },
     unknown_code_or_number: {
-      headline: 'Nicht erkannt',
-      what: 'Dieser Code ist kein Beleg.',
-      todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: Ist es die Nummer eines Einkaufs, anmelden und sie noch einmal eingeben.',
+      headline: 'Nur mit Personal',
+      what: 'Eine Einkaufsnummer gilt nur mit Personal.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen, oder das Personal fragen.',
     },
     needs_connection: {
       headline: 'Nur mit Verbindung',
       what: 'Dieser Code braucht eine Verbindung.',
-      todo: 'Bitte noch einmal versuchen, wenn der Agent online ist.',
+      todo: 'Bitte später noch einmal versuchen, oder das Personal fragen.',
     },
     needs_staff: {
       headline: 'Nur mit Personal',
       what: 'Dieser Code gilt nur mit Personal.',
-      todo: 'Bitte den QR-Code auf dem Beleg scannen, oder das Personal fragen. Personal: anmelden, dann Nummer oder Code noch einmal eingeben.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen, oder das Personal fragen.',
     },
     purchase_not_paid: {
       headline: 'Noch nicht bezahlt',
@@ -321,7 +329,7 @@ export const de: Texts = {
     out_of_order: {
       headline: 'Bitte Personal fragen',
       what: 'Die Prüfung ist wegen einer Störung fehlgeschlagen.',
-      todo: 'Noch einmal scannen. Klappt es nicht, das Etikett von Hand lösen.',
+      todo: 'Bitte noch einmal scannen, oder einen Moment warten: Das Personal hilft Ihnen.',
     },
   },
   receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, ein Stück nach dem anderen.' },
@@ -372,7 +380,7 @@ export const de: Texts = {
   requestFailed: {
     unreachable: {
       what: 'Der Agent antwortet nicht.',
-      todo: 'Noch einmal scannen. Klappt es nicht, das Etikett von Hand lösen.',
+      todo: 'Bitte gleich noch einmal versuchen.',
     },
     ledger_full: {
       what: 'Die Festplatte dieses Rechners ist voll.',
@@ -382,7 +390,7 @@ export const de: Texts = {
       what: 'Das Protokoll der Freigaben ist gestört.',
       todo: 'Es wird nichts freigegeben. Bitte die Technik rufen.',
     },
-    other: { what: 'Das hat nicht geklappt.', todo: 'Noch einmal scannen. Klappt es nicht, die Technik rufen.' },
+    other: { what: 'Das hat nicht geklappt.', todo: 'Noch einmal versuchen. Klappt es nicht, die Technik rufen.' },
   },
 
   signIn: 'Anmelden',
@@ -443,6 +451,7 @@ export const de: Texts = {
       staff_error: 'Personal trug die Ware',
       phantom: 'Fehlalarm, keine Ware',
     },
+    notStored: 'Der Agent antwortet wieder. Die Ursache ist nicht gespeichert: Bitte noch einmal wählen.',
     tooLate: 'Diese Anzeige hat den Alarm nicht mehr. Bitte in der Konsole bearbeiten.',
   },
 }

@@ -13,11 +13,11 @@ export const reasonsEn: Texts['reasons'] = {
     todo: 'Staff look up the purchase, then sign in and release the tag.',
   },
   token_revoked: {
-    what: 'This receipt is no longer valid.',
-    todo: 'The purchase was cancelled or returned. Ask at the till.',
+    what: 'This purchase was refunded or cancelled.',
+    todo: 'Please ask our staff if we can still help you.',
   },
-  device_unknown: { what: 'This device is not registered.', todo: 'Use another device and call a technician.' },
-  device_revoked: { what: 'This device is out of service.', todo: 'Use another device.' },
+  device_unknown: { what: 'This device is not registered.', todo: 'Please use another device, or ask our staff.' },
+  device_revoked: { what: 'This device is out of service.', todo: 'Please use another device, or ask our staff.' },
   store_mismatch: {
     what: 'This belongs to another store.',
     todo: 'Tags can be released only in the store of purchase.',
@@ -28,11 +28,11 @@ export const reasonsEn: Texts['reasons'] = {
   },
   clock_untrusted: {
     what: 'The time of this device is not verified.',
-    todo: 'Staff may release at a station with staff. Please check the network.',
+    todo: 'Please go to a station with staff: they can release there.',
   },
   policy_stale: {
     what: 'This store has been offline for too long.',
-    todo: 'Staff may release at a station with staff. Please check the network.',
+    todo: 'Please go to a station with staff: they can release there.',
   },
   device_not_capable: {
     what: 'This device cannot do that.',
@@ -197,8 +197,8 @@ export const en: Texts = {
     wrong_address: 'Another address answers than the configured one. Please call a technician.',
   },
   emergency: {
-    title: 'Fire alarm',
-    leave: { what: 'Please leave the store now.', todo: 'You can scan again when the alarm is over.' },
+    title: 'Emergency',
+    leave: { what: 'Please leave the store now.', todo: 'You can scan again when the emergency is over.' },
     opened: 'Emergency: this exit is open until the fire panel or switch is reset.',
     elsewhere: 'Emergency: the exits are open. This device does not open.',
     lost: (devices) => `The agent cannot read the emergency input of ${devices}: check its network and power.`,
@@ -215,7 +215,16 @@ export const en: Texts = {
     put_back:
       'This agent lacks entries: it was restored from a copy or damaged. For now it releases nothing while offline.',
   },
-  lost: { what: 'Agent not reachable', todo: 'This page keeps trying to connect. If this lasts, call a technician.' },
+  lost: {
+    what: 'Agent not reachable',
+    todo: 'This page keeps trying to connect. Staff: if this lasts, call a technician.',
+  },
+  lostSince: (time) => `No answer since ${time}.`,
+  asOf: (time) => `as of ${time}`,
+  notChecked: {
+    what: 'We cannot check receipts at the moment.',
+    todo: 'Please wait a moment, or ask our staff: they help you.',
+  },
 
   soundOn: 'Sound: on',
   soundOff: 'Sound: off',
@@ -233,7 +242,6 @@ export const en: Texts = {
   labelsLeft: (count) => `${plural(count, 'label', 'labels')} left`,
   stillOn: (goods) => `Next: ${goods}`,
   item: 'item',
-  progress: (done, total) => `${done} of ${total} labels off. Now the next item.`,
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
   refused: 'Not released yet',
   nothingToRelease: 'Nothing to release',
@@ -257,19 +265,19 @@ export const en: Texts = {
       todo: 'Please scan the QR code on the receipt.',
     },
     unknown_code_or_number: {
-      headline: 'Not recognised',
-      what: 'This code is not a receipt.',
-      todo: 'Please scan the QR code on the receipt. Staff: if it is the number of a purchase, sign in, then enter it again.',
+      headline: 'Staff only',
+      what: 'The number of a purchase works with staff only.',
+      todo: 'Please scan the QR code on the receipt, or ask our staff.',
     },
     needs_connection: {
       headline: 'Needs a connection',
       what: 'This code needs a connection.',
-      todo: 'Please try again when the agent is online.',
+      todo: 'Please try again later, or ask our staff.',
     },
     needs_staff: {
       headline: 'Staff only',
       what: 'This code works with staff only.',
-      todo: 'Please scan the QR code on the receipt, or ask our staff. Staff: sign in, then enter the number or code again.',
+      todo: 'Please scan the QR code on the receipt, or ask our staff.',
     },
     purchase_not_paid: {
       headline: 'Not paid yet',
@@ -310,7 +318,7 @@ export const en: Texts = {
     out_of_order: {
       headline: 'Please ask our staff',
       what: 'The check failed because of a fault.',
-      todo: 'Scan again. If it fails again, remove the tag by hand.',
+      todo: 'Please scan again, or wait a moment: our staff help you.',
     },
   },
   receiptRead: { what: 'Receipt read', todo: 'Now present the goods, one after the other.' },
@@ -359,7 +367,7 @@ export const en: Texts = {
   check: 'Check',
   tooLong: 'This code is too long.',
   requestFailed: {
-    unreachable: { what: 'The agent does not answer.', todo: 'Scan again. If it fails again, remove the tag by hand.' },
+    unreachable: { what: 'The agent does not answer.', todo: 'Try again in a moment.' },
     ledger_full: {
       what: 'The disk of this machine is full.',
       todo: 'Nothing is released until there is room. Please call a technician.',
@@ -368,7 +376,7 @@ export const en: Texts = {
       what: 'The record of releases has a fault.',
       todo: 'Nothing is released. Please call a technician.',
     },
-    other: { what: 'That did not work.', todo: 'Scan again. If it fails again, call a technician.' },
+    other: { what: 'That did not work.', todo: 'Try again. If it fails again, call a technician.' },
   },
 
   signIn: 'Sign in',
@@ -428,6 +436,7 @@ export const en: Texts = {
       staff_error: 'Staff carried goods',
       phantom: 'False alarm, no goods',
     },
+    notStored: 'The agent answers again. It has not recorded the cause: please choose again.',
     tooLate: 'This display no longer has this alarm. Please handle it in the console.',
   },
 }

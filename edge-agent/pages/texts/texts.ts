@@ -161,8 +161,14 @@ export interface Texts {
   /** The agent has no complete copy of the items yet. */
   withoutItems: string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
-  /** Texts for a page without a connection to the agent. */
+  /** Texts for staff on a page without a connection to the agent. */
   lost: Advice
+  /** Since when the agent does not answer. */
+  lostSince(time: string): string
+  /** When a list that is no longer updated was right. */
+  asOf(time: string): string
+  /** Texts for the shopper if nothing could check the scan. */
+  notChecked: Advice
 
   /** State of the sound, on the button that changes it. */
   soundOn: string
@@ -176,8 +182,6 @@ export interface Texts {
   stillOn(goods: string): string
   /** An item without category and brand. */
   item: string
-  /** Progress within a receipt. */
-  progress(done: number, total: number): string
   allDone(count: number): string
   refused: string
   /** Headline for a receipt without tagged goods. */
@@ -272,5 +276,7 @@ export interface Texts {
     recorded(cause: string): string
     steps: Record<AlarmStep, string>
     tooLate: string
+    /** After a lost connection: the agent does not have the cause that was chosen. */
+    notStored: string
   }
 }

@@ -33,10 +33,12 @@ const ADVICE = {
   showReceipt: [/receipt/, /Beleg/, /receipt/],
   /** The headline says that nothing is to be released. */
   checkTag: [/staff compare goods and receipt/, /vergleicht das Personal Ware und Beleg/, /nothing to release/],
+  /** The text above the advice says that the purchase was refunded. */
+  refunded: [/ask our staff/, /das Personal fragen/, /right store|refund|cancel/],
   /** The goods stay here, or the tag was released. */
   keep: [
-    /pay|forbid|cancelled|only once|store of purchase|stays here/,
-    /bezahlen|verbieten|storniert|nur einmal|Filiale des Kaufs|bleibt hier/,
+    /pay|forbid|only once|store of purchase|stays here/,
+    /bezahlen|verbieten|nur einmal|Filiale des Kaufs|bleibt hier/,
     /Pay|forbids|stay|once|right store/,
   ],
 } as const satisfies Record<string, readonly [RegExp, RegExp, RegExp]>
@@ -44,7 +46,7 @@ const ADVICE = {
 const FOLLOWED: Record<DenyReason, keyof typeof ADVICE> = {
   token_invalid: 'signIn',
   token_expired: 'signIn',
-  token_revoked: 'keep',
+  token_revoked: 'refunded',
   device_unknown: 'otherDevice',
   device_revoked: 'otherDevice',
   store_mismatch: 'keep',

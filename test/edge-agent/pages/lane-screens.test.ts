@@ -130,10 +130,18 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await page.evaluate(overlapped)).toBe(false)
     await page.locator(`[data-slot='done']`).click()
     expect(await aloud()).toBe('')
+    // The emergency takes the screen at once, also from a result.
+    bench.happens(STATION, granted({ itemCount: 1 }) as never)
+    await page.locator(`.stage[data-tone='granted']`).waitFor()
     const fire = { since: '2026-11-20T12:00:00.000Z', inputs: [], silent: true, opened: [GATE], lost: [] }
     bench.status = { ...bench.status, emergency: fire }
     bench.feed.publish({ type: 'status', status: bench.status })
-    await page.locator('.stage').getByText('Feueralarm').waitFor()
+    await page.locator('.stage').getByText('Notfall', { exact: true }).waitFor()
+    // A result does not cover it: people must leave.
+    bench.happens(STATION, granted({ itemCount: 1 }) as never)
+    bench.happens(STATION, { ...denied('already_redeemed'), item: 'tag' } as never)
+    await page.waitForTimeout(300)
+    expect(await page.locator('.stage').innerText()).toContain('Bitte verlassen Sie jetzt das Geschäft.')
     expect(await page.locator('.idle').isVisible()).toBe(false)
     bench.status = { ...bench.status, emergency: null }
     bench.feed.publish({ type: 'status', status: bench.status })

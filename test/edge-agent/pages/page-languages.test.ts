@@ -135,6 +135,11 @@ describe('the pages of the agent', () => {
     const chosen = await open('/station?lang=en')
     expect(await chosen.text()).toContain('<html lang="en">')
     expect(chosen.headers.get('set-cookie')).toBe('untag_language=en; Path=/; HttpOnly; SameSite=Lax')
+    // On the screen of a lane, the choice is that of one shopper.
+    const lane = await open(`/station?device=${STATION}&lang=en`)
+    const shown = await lane.text()
+    expect([lane.headers.get('set-cookie'), shown.includes('<html lang="en">')]).toEqual([null, true])
+    expect(shown).toContain('data-own-language="de"')
     expect(await (await open('/setup', 'untag_language=en')).text()).toContain('<html lang="en">')
   })
 })

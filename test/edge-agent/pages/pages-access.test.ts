@@ -170,6 +170,8 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
 
   it('the station can be used with the keyboard alone, and shows the focus', async () => {
     await open(`/station?device=${STATION}`, 'dark')
+    // The result of the test before is still there.
+    await page.keyboard.press('Escape')
     const seen: string[] = []
     for (let i = 0; i < 6; i++) {
       await page.keyboard.press('Tab')

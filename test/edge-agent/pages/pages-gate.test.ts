@@ -97,6 +97,31 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     await other.close()
   })
 
+  it('stay on the display over a reload and the link of the language', async () => {
+    await alarm()
+    const stage = page.locator(`.stage[data-tone='alarm']`)
+    await stage.waitFor()
+    await page.reload()
+    await stage.waitFor()
+    await page.getByRole('link', { name: 'English' }).click()
+    await stage.getByText('We have no payment').waitFor()
+    await open(page)
+  })
+
+  it('say since when the list is old, and after a lost connection whether the cause was stored', async () => {
+    const alarmId = await alarm()
+    await handle(alarmId)
+    await context.setOffline(true)
+    await page.getByRole('button', { name: 'Bezahlen vergessen' }).click()
+    await page.getByText('Der Agent antwortet nicht.').waitFor()
+    await expect.poll(() => page.locator('#last').innerText()).toMatch(/Stand \d\d:\d\d Uhr$/)
+    await context.setOffline(false)
+    await page.getByText('Die Ursache ist nicht gespeichert').waitFor()
+    expect(await page.locator('#last').innerText()).not.toContain('Stand')
+    await page.getByRole('button', { name: 'Bezahlen vergessen' }).click()
+    await line(alarmId).getByText('Bezahlen vergessen').waitFor()
+  })
+
   it('show a cause that was recorded in the console, before an operator may replace it', async () => {
     const { alarms } = bench.agent.gates
     const record = (eventId: string, step: string) =>
@@ -131,6 +156,8 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     const fresh = await context.newPage()
     await open(fresh)
     const unpaid = { ...denied('item_not_paid'), item: '3034257BF7194E4000001A85', product: 'Regenjacke' }
+    // The alarms of the tests before must leave the display.
+    await fresh.locator(`.stage[data-tone='ready']`).waitFor()
     const sound = () => fresh.evaluate<unknown>(`document.body.dataset.sound`)
     await fresh.keyboard.press('Tab')
     for (let n = 0; n < 2; n++) bench.happens(GATE, unpaid as never)

@@ -97,8 +97,9 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     await page.goto(station())
     await heading('This browser is not paired yet.')
     const second = await context.newPage()
+    // Of a tab that shows no lane, the next ones use the language.
+    await second.goto(`${served.url}/station?lang=en`)
     await second.goto(served.pairingUrl())
-    // The second tab uses the language of the first.
     await second.getByRole('heading', { name: 'Which device?' }).waitFor()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })

@@ -35,7 +35,11 @@ const RESULTS: PageResult[] = [
   ...NOT_UNDERSTOOD.map((why) => ({ kind: 'not_understood' as const, why })),
 ]
 
-const readerOf = (texts: Texts) => ({ texts, other: { ...textsOf(otherLanguage(texts.language)), href: '?lang=x' } })
+const readerOf = (texts: Texts) => ({
+  texts,
+  own: texts.language,
+  other: { ...textsOf(otherLanguage(texts.language)), href: '?lang=x' },
+})
 
 function station(texts: Texts, result: PageResult, of: PageDevice = device): string {
   const view = resultView(result, texts)

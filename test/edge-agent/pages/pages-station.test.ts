@@ -170,7 +170,10 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
       [RECEIPT, undefined, false],
       [RECEIPT, OPERATOR.operatorId, true],
     ])
-    expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
+    expect(await page.evaluate('document.cookie + localStorage.length')).toBe('0')
+    // Of a result that is left, the tab keeps no receipt.
+    await button('Fertig').click()
+    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain(RECEIPT)
     await button('Abmelden').click()
     await button('Anmelden').waitFor()
     await scanner.scan('HTTPS://SHOP.EXAMPLE/R/LATER')
@@ -293,14 +296,55 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await served.close()
     await page.locator('.banner').getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
     // Nothing invites to scan while nothing can answer.
-    await expectText('Agent nicht erreichbar')
+    await expectText('Belege lassen sich gerade nicht prüfen.')
+    expect(await page.locator('.banner').innerText()).toMatch(/Keine Antwort seit \d\d:\d\d Uhr\./)
     await scanner.scan(RECEIPT)
-    await expectText('Der Agent antwortet nicht.')
+    await expectText('Bitte einen Moment warten')
+    expect(await stage().innerText()).not.toMatch(/Technik|von Hand/)
     served = await servePages(bench, port)
     await expect.poll(() => page.locator('.badges').innerText()).toContain('Online')
     expect(await page.locator('.banner').count()).toBe(0)
     await page.keyboard.press('Escape')
     await idle()
+  })
+
+  it('keeps the result and the labels that are left over a reload and the link of the language', async () => {
+    let remaining = 3
+    bench.answer = () => {
+      const result = granted({ itemCount: 3, remaining: --remaining })
+      bench.happens(STATION, result)
+      return result
+    }
+    await scanner.scan(RECEIPT)
+    await expectText('Noch 2 Etiketten')
+    await page.reload()
+    await expectText('Noch 2 Etiketten')
+    await page.getByRole('link', { name: 'English' }).click()
+    await expectText('2 labels left')
+    await button('Next label').click()
+    await expectText('1 label left')
+    expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, RECEIPT])
+    // A result that was left does not come back.
+    await button('Done').click()
+    await page.reload()
+    await page.locator('.idle').waitFor()
+    expect(await page.locator('.result').isVisible()).toBe(false)
+    expect(await page.content()).not.toContain('2IABCDEFG')
+  })
+
+  it('returns to its own language once it was at rest for a while', async () => {
+    const other = await chromium.browser.newPage({ locale: 'de-DE' })
+    await pairBrowser(other, served)
+    await other.clock.install()
+    await other.goto(`${served.url}/station?device=${STATION}&lang=en`)
+    await other.getByText('Scan the receipt').waitFor()
+    await other.clock.fastForward(50_000)
+    await other.keyboard.press('Shift')
+    await other.clock.fastForward(50_000)
+    expect(other.url()).toContain('lang=en')
+    await other.clock.fastForward(11_000)
+    await other.getByText('Beleg scannen').waitFor()
+    await other.close()
   })
 
   it('returns to idle after a time or on Escape, and drops the receipt', async () => {

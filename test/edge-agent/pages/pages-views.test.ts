@@ -73,12 +73,12 @@ describe('a result at the station', () => {
     expect(refused('item_not_paid')).toMatchObject({ tone: 'refused', headline: 'Noch nicht freigegeben' })
   })
 
-  it('names the product, and counts the labels that are off', () => {
+  it('names the product, and counts the labels that are left once', () => {
     const named = { ...decision({ itemCount: 5, remaining: 3 }), product: 'Jacke' }
     expect(resultView(named, de)).toMatchObject({
       product: 'Jacke',
       left: 'Noch 3 Etiketten',
-      message: '2 von 5 Etiketten ab. Jetzt das nächste Teil.',
+      message: '',
     })
     expect(shown({ itemCount: 1, remaining: 1 })).toMatchObject({ product: '', message: '' })
   })
@@ -108,7 +108,11 @@ describe('a result at the station', () => {
     expect(headlines('purchase_not_paid')).toEqual(['Noch nicht bezahlt', 'Not paid yet'])
     expect(headlines('receipt_expired')).toEqual(['Beleg abgelaufen', 'Receipt expired'])
     const unknown = Object.entries(de.notUnderstood).filter(([, { headline }]) => headline === 'Nicht erkannt')
-    expect(unknown.map(([why]) => why)).toEqual(['unknown_code', 'unknown_code_or_number'])
+    expect(unknown.map(([why]) => why)).toEqual(['unknown_code'])
+    for (const why of ['needs_staff', 'unknown_code_or_number'] as const) {
+      expect(headlines(why)).toEqual(['Nur mit Personal', 'Staff only'])
+      expect(resultView({ kind: 'not_understood', why }, de)?.again).toBe('sign_in')
+    }
   })
 
   it('asks staff to check after an unknown outcome, without a button to send the scan again', () => {
@@ -368,6 +372,7 @@ describe('the state of the agent', () => {
   )
 
   it('shows no old status without a connection to the agent', () => {
-    expect(lostView(de).badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])
+    const lost = lostView(de, Date.UTC(2026, 10, 20, 9, 5))
+    expect(lost.badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])
   })
 })

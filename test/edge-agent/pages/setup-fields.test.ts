@@ -11,7 +11,11 @@ const { devices } = newStatus()
 function page(texts: Texts, more: Partial<Parameters<typeof SetupPage>[0]> = {}): string {
   return String(
     SetupPage({
-      localization: { texts, other: { ...textsOf(otherLanguage(texts.language)), href: '?lang=x' } },
+      localization: {
+        texts,
+        own: texts.language,
+        other: { ...textsOf(otherLanguage(texts.language)), href: '?lang=x' },
+      },
       devices,
       attached: [],
       configFile: 'edge.json',

@@ -328,6 +328,15 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       authorizationToken: null,
       reason: 'item_not_paid',
     })
+    if (status !== 'CANCELLED') return
+    // Who shows the receipt is not told that the goods are unpaid.
+    const { receipt_token: receiptToken } = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('receipt_token')
+      .where('purchase_id', '=', purchase.transactionId)
+      .executeTakeFirstOrThrow()
+    const byReceipt = await verify({ receiptToken, deviceId: shop.devices.pos_deactivator })
+    expect(byReceipt).toMatchObject({ deactivationAuthorized: false, reason: 'token_revoked' })
   })
 
   it('tells of a paid purchase without tagged goods that there is nothing to release, and opens a barrier for it', async () => {
