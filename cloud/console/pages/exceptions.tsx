@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { acknowledgeException, fetchExceptions } from '../../protection/records/exception-operations.ts'
 import { resolveRedemption } from '../../protection/redeem/resolve-redemption.ts'
+import { ActiveEmergency, activeEmergencies, emergencyText, type ActiveEmergencies } from '../components/emergency.tsx'
 import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, Pairs, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
@@ -19,7 +20,7 @@ const PAGE = 20
 const RELEASES: ReadonlySet<string> = new Set(['outcome_unknown', 'outcome_conflict'])
 
 /** Exceptions and unresolved releases, with an explanation of each kind. */
-export const exceptionsPage = page<Partial<Listing>>({
+export const exceptionsPage = page<Partial<Listing> & { active: ActiveEmergencies }>({
   path: '/console/exceptions',
   roles: rolesFrom('viewer'),
   scope: 'stores',
@@ -50,7 +51,7 @@ export const exceptionsPage = page<Partial<Listing>>({
       limit: PAGE,
       ...(cursor !== undefined && { cursor }),
     })
-    return found ?? {}
+    return { ...found, active: await activeEmergencies(at) }
   },
   view(at) {
     const t = at.texts.exceptions
@@ -68,6 +69,7 @@ export const exceptionsPage = page<Partial<Listing>>({
         </FilterBar>
         <Results>
           <Live at={at} id="exceptions">
+            <ActiveEmergency at={at} active={at.data.active} />
             {exceptions.length === 0 ? (
               <Card>
                 <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
@@ -86,6 +88,8 @@ export const exceptionsPage = page<Partial<Listing>>({
 function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exception }) {
   const t = at.texts.exceptions
   const { kind, raisedAt, times, acknowledgedBy, note, state } = exception
+  const emergency = emergencyText(at, exception)
+  const isActive = exception.emergency !== undefined && exception.emergency.endedAt === undefined
   const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles
   const steps: Readonly<Record<string, string>> = at.texts.exceptionSteps
   const details: (readonly [string, string | undefined])[] = [
@@ -96,14 +100,26 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
   return (
     <Card
       title={titles[kind] ?? t.unknownKind}
-      aside={<Badge tone={state === 'open' ? 'warn' : 'plain'}>{t.states[state]}</Badge>}
+      aside={
+        <Badge tone={isActive ? 'alarm' : state === 'open' ? 'warn' : 'plain'}>
+          {isActive ? t.activeNow : t.states[state]}
+        </Badge>
+      }
     >
       <div class="stack">
         <div>
           <Concerned at={at} exception={exception} />
           <StoreOfRow at={at} storeId={exception.storeId} />
           <p>{steps[kind] ?? exception.detail}</p>
-          <span class="sub">{t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}</span>
+          {emergency === undefined ? null : (
+            <p>
+              <strong>{emergency}</strong>
+            </p>
+          )}
+          <span class="sub">
+            {t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}
+            {times > 1 ? ` ${t.last(at.formats.ago(Date.parse(exception.lastRaisedAt), at.nowMs))}` : null}
+          </span>
           {acknowledgedBy === undefined ? null : (
             <span class="sub">{t.doneBy(exception.acknowledgedByName ?? acknowledgedBy)}</span>
           )}

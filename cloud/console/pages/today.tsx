@@ -6,6 +6,7 @@ import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { ALARM_STATES } from '../../protection/records/alarm-queries.ts'
 import { fetchOpenTasks, URGENT_TASKS, type TaskKind } from '../../sales/store-operations/open-tasks.ts'
 import { Badge, Card, Figures, type FigureView, EmptyState } from '../components/card.tsx'
+import { ActiveEmergency, activeEmergencies, type ActiveEmergencies } from '../components/emergency.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { storeName } from '../components/all-stores.tsx'
@@ -33,6 +34,7 @@ interface TodayView {
   /** With one chosen store: the others in which something waits. With all: all of them. */
   readonly stores: readonly StoreTasks[]
   readonly agents: Agents
+  readonly emergencies: ActiveEmergencies
   readonly figures: readonly FigureView[]
 }
 
@@ -68,11 +70,13 @@ export const todayPage = page<TodayView>({
     return {
       stores: await storesOf(at),
       agents: agents.filter(({ state }) => state !== 'revoked'),
+      emergencies: await activeEmergencies(at),
       figures: storeIds.length <= FIGURES_OF_STORES ? await figuresOf(at, storeIds) : [],
     }
   },
   view: (at) => (
     <Live at={at} id="today">
+      <ActiveEmergency at={at} active={at.data.emergencies} />
       <WaitingTasks at={at} />
       <Stores at={at} stores={at.data.stores} />
       <Figures figures={at.data.figures} />

@@ -21,6 +21,7 @@ import { findException, writeAcknowledged } from './exceptions.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { emergencyTimes } from './emergencies.ts'
 import { refreshGateDisplays } from './gate-displays.ts'
 
 export interface ExceptionFilter {
@@ -92,6 +93,10 @@ const Exception = z.strictObject({
   raisedAt: z.string(),
   lastRaisedAt: z.string(),
   times: z.int().describe('Number of reports.'),
+  emergency: z
+    .strictObject({ startedAt: z.string(), endedAt: z.string().optional() })
+    .optional()
+    .describe('Of `emergency_started`: when the last emergency began and ended. Without `endedAt` it is active now.'),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key or operator that acknowledged the exception.'),
   acknowledgedByName: z.string().optional().describe('Name of the operator or user.'),
@@ -126,6 +131,12 @@ function agentOf({ subject }: Row<'protection_exception'>): string | null {
   return first.startsWith('agt_') ? first : null
 }
 
+function emergencyOf(times: { startedMs: number; endedMs?: number } | undefined) {
+  if (!times) return {}
+  const { startedMs, endedMs } = times
+  return { emergency: { startedAt: iso(startedMs), ...(endedMs !== undefined && { endedAt: iso(endedMs) }) } }
+}
+
 /** Exceptions with the names of devices, agents and staff. */
 async function describeAll({ db, caller }: Call, rows: readonly Row<'protection_exception'>[]) {
   const { devices, staff, agents } = await shownNames(db, knownCaller(caller).tenant, {
@@ -133,8 +144,10 @@ async function describeAll({ db, caller }: Call, rows: readonly Row<'protection_
     staff: rows.map((row) => row.acknowledged_by),
     agents: rows.map(agentOf),
   })
+  const emergencies = await emergencyTimes(db, rows)
   return rows.map((row) => ({
     ...describe(row),
+    ...emergencyOf(emergencies.get(row.exception_id)),
     ...definedFields({
       deviceName: devices.get(row.device_id ?? '') ?? null,
       agentName: agents.get(agentOf(row) ?? '') ?? null,

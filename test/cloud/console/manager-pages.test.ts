@@ -601,6 +601,42 @@ describe('pages of the store manager', () => {
     )
   })
 
+  it('exceptions and today: tell an emergency that runs from a past one, with its last times', async () => {
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
+    const now = shop.cloud.platform.clock.wall()
+    const [device = ''] = Object.values(shop.devices) as string[]
+    const about = {
+      tenant,
+      store_id: shop.storeId,
+      detail: '',
+      raised_ms: now - 3_600_000,
+      times: 2,
+      device_id: device,
+    }
+    const started = { ...about, exception_id: 'exc_began', kind: 'emergency_started', last_ms: now - 60_000 }
+    const ended = { ...about, exception_id: 'exc_ended', kind: 'emergency_ended', last_ms: now - 1_800_000 }
+    const rows = [
+      { ...started, subject: `agt_AusgangNord/${device}` },
+      // Another input of the same agent: an agent has one emergency at a time.
+      { ...ended, subject: 'agt_AusgangNord/dev_button' },
+    ]
+    await database.write((db) => db.insertInto('protection_exception').values(rows).execute())
+    const time = consoleFormats('en').clock(now - 60_000)
+    for (const path of ['/console', '/console/exceptions'])
+      expect([path, await get(path)]).toEqual([path, expect.stringContaining(`Emergency: active now since ${time}`)])
+    expect(await get('/console/exceptions')).toMatch(/An emergency opened the devices<\/h2>[^]*?Active now/)
+    await database.write((db) =>
+      db.updateTable('protection_exception').set({ last_ms: now }).where('exception_id', '=', 'exc_ended').execute(),
+    )
+    for (const path of ['/console', '/console/exceptions'])
+      expect([path, (await get(path)).includes('ctive now')]).toEqual([path, false])
+    expect(await get('/console/exceptions')).toContain(`Last emergency: began ${time}, ended`)
+    await database.write((db) =>
+      db.deleteFrom('protection_exception').where('exception_id', 'in', ['exc_began', 'exc_ended']).execute(),
+    )
+  })
+
   it('exceptions: records who looked at one, with a note', async () => {
     const path = '/console/exceptions'
     expect(await get(path)).toContain('A cabinet was opened without a release')
