@@ -33,6 +33,14 @@ AcknowledgeExceptionRequest = TypedDict(
     },
 )
 
+AcknowledgeExceptionResponseEmergency = TypedDict(
+    "AcknowledgeExceptionResponseEmergency",
+    {
+        "startedAt": str,
+        "endedAt": NotRequired[str],
+    },
+)
+
 AcknowledgeExceptionResponse = TypedDict(
     "AcknowledgeExceptionResponse",
     {
@@ -50,6 +58,7 @@ AcknowledgeExceptionResponse = TypedDict(
         "raisedAt": str,
         "lastRaisedAt": str,
         "times": int,
+        "emergency": NotRequired["AcknowledgeExceptionResponseEmergency"],
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
         "acknowledgedByName": NotRequired[str],
@@ -2227,6 +2236,14 @@ FetchExceptionsRequest = TypedDict(
     },
 )
 
+FetchExceptionsResponseExceptionsItemEmergency = TypedDict(
+    "FetchExceptionsResponseExceptionsItemEmergency",
+    {
+        "startedAt": str,
+        "endedAt": NotRequired[str],
+    },
+)
+
 FetchExceptionsResponseExceptionsItem = TypedDict(
     "FetchExceptionsResponseExceptionsItem",
     {
@@ -2244,6 +2261,7 @@ FetchExceptionsResponseExceptionsItem = TypedDict(
         "raisedAt": str,
         "lastRaisedAt": str,
         "times": int,
+        "emergency": NotRequired["FetchExceptionsResponseExceptionsItemEmergency"],
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
         "acknowledgedByName": NotRequired[str],
@@ -2854,6 +2872,7 @@ FetchPurchaseHistoryRequest = TypedDict(
         "number": NotRequired[str],
         "saleId": NotRequired[str],
         "receiptCode": NotRequired[str],
+        "receipt": NotRequired[str],
         "day": NotRequired[str],
         "totalCent": NotRequired[int],
         "limit": NotRequired[int],

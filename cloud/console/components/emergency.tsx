@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { fetchExceptions } from '../../protection/records/exception-operations.ts'
 import type { PageContext } from '../frame/page.ts'
 import { storeName } from './all-stores.tsx'
+import { shortId } from './device-label.ts'
 import { Notice } from './notice.tsx'
 
 type Exception = z.output<typeof fetchExceptions.response>['exceptions'][number]
@@ -28,7 +29,7 @@ export function ActiveEmergency({ at, active }: { at: PageContext; active: Activ
   const t = at.texts.exceptions
   const since = Math.min(...active.map(({ emergency }) => Date.parse(emergency.startedAt)))
   const names = active.map(({ deviceName, deviceId, storeId }) => {
-    const device = deviceName ?? deviceId ?? t.unnamedDevice
+    const device = deviceName ?? (deviceId === undefined ? t.unnamedDevice : `${t.device} ${shortId(deviceId)}`)
     return at.store ? device : `${storeName(at, storeId)}: ${device}`
   })
   return (

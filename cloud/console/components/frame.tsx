@@ -259,7 +259,7 @@ export function Frame(props: FrameProps) {
             <p>{texts.testRibbon}</p>
           </div>
         ) : null}
-        <ConnectionLost at={at} />
+        <ConnectionLost texts={at.texts} />
         <div class="frame">
           <SideBar {...props} />
           <div class="main-column">
@@ -295,8 +295,8 @@ export function Frame(props: FrameProps) {
 }
 
 /** What the page says while the cloud does not answer (http/browser/connection.ts). */
-function ConnectionLost({ at }: { at: PageContext }) {
-  const texts = at.texts.frame.connection
+function ConnectionLost({ texts: { frame } }: { texts: ConsoleTexts }) {
+  const texts = frame.connection
   return (
     <div id="connection" class="connection" role="alert" hidden data-zone={STORE_TIME_ZONE} data-old={texts.old}>
       <Icon name="warning" />
@@ -459,6 +459,7 @@ export function AlonePage({
     <html lang={language}>
       <Head title={title} assets={assets} />
       <body>
+        <ConnectionLost texts={texts} />
         <div class="alone">
           <main>
             <p class="brand">

@@ -136,7 +136,10 @@ export function rejectedForm(
     errors[path] ??= text
   }
   const isField = failure.code === 'invalid-argument' && details.length > 0
-  const why = isField || reason === undefined ? '' : ` (${failure.message})`
+  // A fault of a value that the form has no field for is in the message: no field can be marked.
+  const isMarked = form.names().some((name) => errors[name] !== undefined)
+  const unmarked = isField && !isMarked ? ` (${[...new Set(Object.values(errors))].join(' ')})` : ''
+  const why = isField || reason === undefined ? unmarked : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.
   const hasSecret = form.text('code') !== undefined || form.text('password') !== undefined
   const isWrongSecret = failure.code === 'unauthenticated' && hasSecret

@@ -9,6 +9,7 @@ import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { csvFile } from '../frame/csv-file.ts'
 import { NO_FORM } from '../frame/form.ts'
+import { deviceLabel } from '../components/device-label.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
 
 export type Alarms = Omit<z.output<typeof fetchAlarms.response>, 'alarms'> & { readonly alarms: readonly Alarm[] }
@@ -90,7 +91,12 @@ export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefi
       if (!found) return undefined
       for (const { deviceId, deviceType, name, decommissionedAt, health } of found.devices)
         if (deviceType === 'exit_gate' && decommissionedAt === undefined)
-          gates.push({ storeId, deviceId, name: name ?? deviceId, isWatching: WATCHING.has(health?.state ?? '') })
+          gates.push({
+            storeId,
+            deviceId,
+            name: deviceLabel(at, { deviceId, deviceType, name }),
+            isWatching: WATCHING.has(health?.state ?? ''),
+          })
       cursor = found.nextCursor
       if (cursor === undefined) break
     }

@@ -11,6 +11,7 @@ import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.ts
 import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { Live } from '../components/live.tsx'
 import { Moment } from '../components/table.tsx'
+import { deviceLabel } from '../components/device-label.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Order = z.output<typeof fetchClickCollectOrders.response>['orders'][number]
@@ -130,9 +131,9 @@ export const ordersPage = page<OrdersView>({
 /** Cabinets of the store that may hold an order. */
 async function lockersOf(at: PageContext, storeId: string): Promise<Locker[]> {
   const found = await at.runIfAllowed(fetchDevices, { storeId, limit: DEVICES })
-  return (found?.devices ?? []).flatMap(({ deviceId, name = deviceId, deviceType, workflowType, decommissionedAt }) =>
+  return (found?.devices ?? []).flatMap(({ deviceId, name, deviceType, workflowType, decommissionedAt }) =>
     deviceType === 'cabinet_unlocker' && workflowType !== 'self_service' && decommissionedAt === undefined
-      ? [{ deviceId, name }]
+      ? [{ deviceId, name: deviceLabel(at, { deviceId, deviceType, name }) }]
       : [],
   )
 }

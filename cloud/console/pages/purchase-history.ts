@@ -9,6 +9,7 @@ import type { fetchPurchaseHistory } from '../../sales/checkout/history-operatio
 import { alarmHref, gateOf, whatOf } from '../components/alarm-card.tsx'
 import type { Tone } from '../components/card.tsx'
 import type { TimelineEntry } from '../components/table.tsx'
+import { deviceLabel } from '../components/device-label.ts'
 import type { PageContext } from '../frame/page.ts'
 
 /** A purchase as the API lists it. */
@@ -127,7 +128,7 @@ export async function namesIn(at: PageContext, storeId: string): Promise<Readonl
   const devices = (await at.runIfAllowed(fetchDevices, { storeId, limit: DEVICES_LIMIT }))?.devices ?? []
   const operators = (await at.runIfAllowed(fetchOperators, { storeId }))?.operators ?? []
   return new Map([
-    ...devices.map(({ deviceId, name = deviceId }) => [deviceId, name] as const),
+    ...devices.map((device) => [device.deviceId, deviceLabel(at, device)] as const),
     ...operators.map(({ operatorId, name }) => [operatorId, name] as const),
   ])
 }

@@ -12,6 +12,7 @@ import { Live } from '../components/live.tsx'
 import { Notice } from '../components/notice.tsx'
 import { Moment, Table } from '../components/table.tsx'
 import { FormFields } from '../frame/form.ts'
+import { deviceLabel } from '../components/device-label.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { parsedPolicy, policyOfForm, ruleFieldOf, RuleFields, valuesOfPolicy } from './rule-form.tsx'
 import { categoryName, differencesOf, ruleLines, verdictOf, workflowsOf } from './rule-words.ts'
@@ -90,7 +91,7 @@ export const rulesPage = page<RulesView>({
       known,
       agents: (agents?.agents ?? []).filter(({ state }) => state !== 'revoked'),
       agentsTotal: agents?.total ?? 0,
-      devices: new Map((devices?.devices ?? []).map(({ deviceId, name }) => [deviceId, name ?? deviceId])),
+      devices: new Map((devices?.devices ?? []).map((device) => [device.deviceId, deviceLabel(at, device)])),
     }
   },
   view(at) {

@@ -1,5 +1,7 @@
 import type { z } from 'zod'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
+import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { deviceLabel } from '../components/device-label.ts'
 import { addDays, dayOf } from '../../shop/analytics/store-days.ts'
 import { fetchAnalytics, fetchClosings } from '../../shop/analytics/operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
@@ -17,11 +19,18 @@ import { iso } from '../../platform/operations/fields.ts'
 import { page, type IconName, type PageContext } from '../frame/page.ts'
 
 type Agents = z.output<typeof fetchAgents.response>['agents']
+type FaultyDevice = z.output<typeof fetchDevices.response>['devices'][number] & {
+  readonly storeId: string
+  readonly state: 'absent' | 'degraded'
+}
 
 /** Roles that do the tasks. Viewers only read. */
 const STAFF = rolesFrom('associate')
+/** Roles that need the revenue on this page; the reports are open to viewers, such as auditors, through the API. */
+const REVENUE = rolesFrom('manager')
 const DAY_MS = 86_400_000
 const AGENTS_PAGE = 100
+const DEVICES_PAGE = 100
 /** Maximum number of agents that the page reads. */
 const AGENTS_LIMIT = 1_000
 /** Maximum number of agents without connection in the list. */
@@ -35,6 +44,8 @@ interface TodayView {
   readonly stores: readonly StoreTasks[]
   readonly agents: Agents
   readonly emergencies: ActiveEmergencies
+  /** Devices that do not work or need attention. */
+  readonly faulty: readonly FaultyDevice[]
   readonly figures: readonly FigureView[]
 }
 
@@ -71,6 +82,7 @@ export const todayPage = page<TodayView>({
       stores: await storesOf(at),
       agents: agents.filter(({ state }) => state !== 'revoked'),
       emergencies: await activeEmergencies(at),
+      faulty: storeIds.length <= FIGURES_OF_STORES ? await faultyDevices(at, storeIds) : [],
       figures: storeIds.length <= FIGURES_OF_STORES ? await figuresOf(at, storeIds) : [],
     }
   },
@@ -80,7 +92,7 @@ export const todayPage = page<TodayView>({
       <WaitingTasks at={at} />
       <Stores at={at} stores={at.data.stores} />
       <Figures figures={at.data.figures} />
-      <AgentsAtWork at={at} agents={at.data.agents} />
+      <AgentsAtWork at={at} agents={at.data.agents} faulty={at.data.faulty} />
     </Live>
   ),
 })
@@ -103,6 +115,23 @@ async function agentsOf(at: PageContext): Promise<Agents> {
   }
 }
 
+/** The devices of these stores whose fault their agent reports. Those of a lost agent are listed as the agent. */
+async function faultyDevices(at: PageContext, storeIds: readonly string[]): Promise<FaultyDevice[]> {
+  const faulty: FaultyDevice[] = []
+  for (const storeId of storeIds)
+    for (let cursor: string | undefined; ;) {
+      const about = { storeId, limit: DEVICES_PAGE, ...(cursor !== undefined && { cursor }) }
+      const found = await at.runIfAllowed(fetchDevices, about)
+      for (const device of found?.devices ?? []) {
+        const state = device.health?.state
+        if (state === 'absent' || state === 'degraded') faulty.push({ ...device, storeId, state })
+      }
+      cursor = found?.nextCursor
+      if (cursor === undefined || faulty.length > SILENT_LIMIT) break
+    }
+  return faulty
+}
+
 /** Sales of today and yesterday, of the stores whose packages have reports, and the alarms. */
 async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<FigureView[]> {
   const t = at.texts.today
@@ -113,7 +142,9 @@ async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<
   let tillCent = 0
   let tillSales = 0
   for (const storeId of storeIds) {
-    const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: yesterday, to: today })
+    const found = at.has(REVENUE)
+      ? await at.runIfAllowed(fetchAnalytics, { storeId, from: yesterday, to: today })
+      : undefined
     const closed = found && (await at.runIfAllowed(fetchClosings, { storeId, limit: 1 }))?.closings[0]
     for (const { date, scanAndGo, tills } of found?.reports ?? []) {
       if (date === today) {
@@ -203,12 +234,17 @@ function WaitingTasks({ at }: { at: PageContext }) {
   )
 }
 
-function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
+function AgentsAtWork({ at, agents, faulty }: { at: PageContext; agents: Agents; faulty: readonly FaultyDevice[] }) {
   const t = at.texts.today
   const states = at.texts.agents.states
   const online = agents.filter((agent) => agent.online === true && agent.state === 'active')
   const others = agents.filter((agent) => !online.includes(agent))
-  const summary = t.online(at.formats.number(online.length), at.formats.number(agents.length))
+  const allWork = agents.length > 0 && others.length === 0 && faulty.length === 0
+  const { healthStates, healthSteps } = at.texts.agents
+  const summary = (agents.length === 1 ? t.onlineOne : t.online)(
+    at.formats.number(online.length),
+    at.formats.number(agents.length),
+  )
   return (
     <Card
       title={t.devices}
@@ -223,10 +259,26 @@ function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
         <li>
           <div>
             <strong>{agents.length === 0 ? t.noAgents : summary}</strong>
-            {agents.length > 0 && others.length === 0 ? <span class="sub">{t.allWork}</span> : null}
+            {allWork ? <span class="sub">{t.allWork}</span> : null}
           </div>
-          {agents.length > 0 && others.length === 0 ? <Badge tone="ok">{states.online}</Badge> : null}
+          {allWork ? <Badge tone="ok">{states.online}</Badge> : null}
         </li>
+        {faulty.slice(0, SILENT_LIMIT).map((device) => (
+          <li>
+            <div>
+              <strong>
+                {at.store ? (
+                  <a href={`/console/agents/${device.deviceId}`}>{deviceLabel(at, device)}</a>
+                ) : (
+                  deviceLabel(at, device)
+                )}
+              </strong>
+              {at.store ? null : <span class="sub">{storeName(at, device.storeId)}</span>}
+              <span class="sub">{healthSteps[device.state]}</span>
+            </div>
+            <Badge tone="warn">{healthStates[device.state]}</Badge>
+          </li>
+        ))}
         {others.slice(0, SILENT_LIMIT).map((agent) => (
           <li>
             <div>

@@ -38,6 +38,7 @@ export const usersPage = page<readonly User[]>({
     invite: {
       operation: inviteUser,
       input: (form) => ({ email: form.text('email'), role: form.text('role'), ...storesOf(form) }),
+      fieldOf: (path) => (path.startsWith('storeIds') ? 'store_id' : path),
       done: (texts) => texts.account.invited,
       show: (result, at) => <Invitation at={at} invited={result as Invited} />,
     },
@@ -50,6 +51,7 @@ export const usersPage = page<readonly User[]>({
     role: {
       operation: updateUser,
       input: (form) => ({ userId: form.text('userId'), role: form.text('role') }),
+      fieldOf: (path) => (path.startsWith('storeIds') ? 'role' : path),
       done: (texts) => texts.account.saved,
     },
     remove: {

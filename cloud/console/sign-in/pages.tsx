@@ -107,7 +107,7 @@ export function SignInPage({
           <p class="small soft">{signIn.orPassword}</p>
         </>
       )}
-      <form class="stack" method="post" action="/console/sign-in">
+      <form class="stack" method="post" data-guarded action="/console/sign-in">
         <input type="hidden" name="to" value={to} />
         <TextField
           form={form}
@@ -176,7 +176,7 @@ export function AccountPage({
     // The provider answers once, so the sign-in begins again.
     <VisitorPage view={view} title={signIn.accountTitle} otherHref={inOtherLanguage(view.language, SIGN_IN, { to })}>
       <p>{signIn.accountLead}</p>
-      <form class="stack" method="post" action="/console/sign-in/account">
+      <form class="stack" method="post" data-guarded action="/console/sign-in/account">
         <AccountChoice form={view.form} language={view.language} accounts={accounts} usedBefore={usedBefore} />
         <Submit wide>{signIn.submit}</Submit>
       </form>
@@ -195,7 +195,7 @@ export function CodePage({ view, to }: { view: VisitorView; to: string }) {
       otherHref={inOtherLanguage(view.language, `${SIGN_IN}/code`, { to })}
     >
       <p>{signIn.codeLead}</p>
-      <form class="stack" method="post" action="/console/sign-in/code">
+      <form class="stack" method="post" data-guarded action="/console/sign-in/code">
         <input type="hidden" name="to" value={to} />
         <TextField form={view.form} name="code" autocomplete="one-time-code" label={signIn.code} required />
         <Submit wide>{signIn.submit}</Submit>
@@ -226,7 +226,7 @@ export function InvitationPage({ view, email }: { view: VisitorView; email: stri
       failed={signIn.invitationOpen}
     >
       <p>{signIn.invitationLead(email)}</p>
-      <form class="stack" method="post">
+      <form class="stack" method="post" data-guarded>
         <input type="hidden" name="username" value={email} autocomplete="username" />
         <TextField form={form} name="name" autocomplete="name" maxlength={80} label={signIn.name} required />
         <TextField

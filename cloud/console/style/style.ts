@@ -47,7 +47,7 @@ const LAYOUT = `
 .nav-group > p { padding: 0 .75rem var(--gap-1); font-size: var(--small); color: var(--side-soft) }
 .nav-group > summary { display: list-item; min-height: 2.5rem; padding: .55rem .75rem; border-radius: var(--radius); font-size: var(--small); color: var(--side-soft); cursor: pointer } .nav-group > summary:hover { background: var(--side-on); color: #fff }
 .nav-link { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: 0 .75rem; border-radius: var(--radius); color: inherit; text-decoration: none; font-weight: 500 }
-.nav-link:hover { background: var(--side-on); color: #fff } .nav-link[aria-current] { background: var(--side-on); color: #fff; font-weight: 620 }
+.nav-link:hover { color: #fff; text-decoration: underline } .nav-link[aria-current] { background: var(--side-on); color: #fff; font-weight: 620 }
 .waits:not([hidden]) { display: inline-grid; place-items: center; min-width: 1.5rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-soft); color: var(--warn); font-size: .8125rem; font-weight: 680; line-height: 1.5rem }
 .waits.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .waits, .menu-item .waits { margin-inline-start: auto }
 .side :focus-visible { outline-color: #6fcdd2 }

@@ -58,6 +58,7 @@ export const errorTexts = bilingual({
       encrypted: 'This is an old .xls workbook, or it has a password. Save it as .xlsx without a password.',
       not_a_spreadsheet: 'This is no spreadsheet. Open it in a spreadsheet program, and save it as .xlsx.',
       product_unknown: 'Not all chosen stores sell this product.',
+      owner_of_all_stores: 'An owner has all stores. Choose all stores, or another role.',
       name_taken: 'This name is in the list already. Add something that tells the two apart.',
     },
   },
@@ -122,6 +123,8 @@ export const errorTexts = bilingual({
       not_a_spreadsheet:
         'Das ist keine Tabelle. Öffnen Sie sie in einem Tabellenprogramm, und speichern Sie sie als .xlsx.',
       product_unknown: 'Nicht alle gewählten Filialen führen diesen Artikel.',
+      owner_of_all_stores:
+        'Mit dieser Rolle gehören alle Filialen dazu. Wählen Sie alle Filialen, oder eine andere Rolle.',
       name_taken: 'Diesen Namen gibt es in der Liste schon. Ergänzen Sie, was beide unterscheidet.',
     },
   },

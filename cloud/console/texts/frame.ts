@@ -86,7 +86,7 @@ export const frameTexts = bilingual({
     test: 'Test',
     liveNeedsFactor:
       'Inhaber sehen echte Daten nur mit einem zweiten Faktor. Richten Sie in Ihrem Profil eine Authenticator-App oder einen Passkey ein.',
-    testOnly: 'Ihr Zugang ist auf Testdaten beschränkt. Fragen Sie einen Inhaber oder Admin nach mehr.',
+    testOnly: 'Ihr Zugang ist auf Testdaten beschränkt. Fragen Sie Inhaberin, Inhaber oder Verwaltung nach mehr.',
     store: 'Filiale',
     switchStore: 'Filiale wechseln',
     allStores: 'Alle Filialen',

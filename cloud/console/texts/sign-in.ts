@@ -13,7 +13,7 @@ export const signInTexts = bilingual({
     wrong: 'The e-mail address or the password is wrong. Check both and try again.',
     tooMany: 'Too many sign-ins failed. Wait 15 minutes, then try again.',
     otherSite: 'Another site sent this form. Open the console and sign in there.',
-    forgotten: 'No access? Ask an owner or admin of your account for a new invitation.',
+    forgotten: 'No access? Ask an owner or administrator of your account for a new invitation.',
     invitationTitle: 'Accept the invitation',
     invitationOpen: 'The invitation is not accepted yet',
     passwordTooShort: 'Use at least 12 characters.',
@@ -30,14 +30,14 @@ export const signInTexts = bilingual({
     providerDown: (name: string) => `Sign-in with ${name} is not possible now. Use your password, or try later.`,
     notInvited: {
       user_not_invited: (email: string) =>
-        `No user has the address ${email}. Ask an owner or admin for an invitation, or sign in with another account.`,
+        `No user has the address ${email}. Ask an owner or administrator for an invitation, or sign in with another account.`,
       email_missing: () => 'The provider does not tell your e-mail address. Ask its administrator.',
       email_not_verified: (email: string) =>
         `The provider has not verified your address ${email}. Ask its administrator.`,
       email_domain_not_listed: (email: string) =>
         `Addresses such as ${email} may not sign in here. Sign in with another account.`,
       linked_to_other_identity: (email: string) =>
-        `The provider knows ${email} as another person than before. Ask an owner or admin to remove the user and to invite you again.`,
+        `The provider knows ${email} as another person than before. Ask an owner or administrator to remove the user and to invite you again.`,
     },
     account: 'Account',
     accountHint: 'Its name, only if your address belongs to several accounts.',
@@ -64,7 +64,7 @@ export const signInTexts = bilingual({
     wrong: 'E-Mail-Adresse oder Passwort ist falsch. Prüfen Sie beides und versuchen Sie es noch einmal.',
     tooMany: 'Zu viele Anmeldungen sind fehlgeschlagen. Warten Sie 15 Minuten und versuchen Sie es dann noch einmal.',
     otherSite: 'Eine andere Seite hat dieses Formular gesendet. Öffnen Sie die Konsole und melden Sie sich dort an.',
-    forgotten: 'Kein Zugang? Bitten Sie einen Inhaber oder Admin Ihres Kontos um eine neue Einladung.',
+    forgotten: 'Kein Zugang? Bitten Sie Inhaberin, Inhaber oder Verwaltung Ihres Kontos um eine neue Einladung.',
     invitationTitle: 'Einladung annehmen',
     invitationOpen: 'Die Einladung ist noch nicht angenommen',
     passwordTooShort: 'Nehmen Sie mindestens 12 Zeichen.',
@@ -83,14 +83,14 @@ export const signInTexts = bilingual({
       `Die Anmeldung mit ${name} geht gerade nicht. Nehmen Sie Ihr Passwort, oder versuchen Sie es später.`,
     notInvited: {
       user_not_invited: (email: string) =>
-        `Niemand hier hat die Adresse ${email}. Bitten Sie einen Inhaber oder Admin um eine Einladung, oder melden Sie sich mit einem anderen Konto an.`,
+        `Niemand hier hat die Adresse ${email}. Bitten Sie Inhaberin, Inhaber oder Verwaltung um eine Einladung, oder melden Sie sich mit einem anderen Konto an.`,
       email_missing: () => 'Der Anbieter nennt Ihre E-Mail-Adresse nicht. Fragen Sie dort nach.',
       email_not_verified: (email: string) =>
         `Der Anbieter hat Ihre Adresse ${email} nicht bestätigt. Fragen Sie dort nach.`,
       email_domain_not_listed: (email: string) =>
         `Mit Adressen wie ${email} kann man sich hier nicht anmelden. Nehmen Sie ein anderes Konto.`,
       linked_to_other_identity: (email: string) =>
-        `Der Anbieter kennt ${email} als eine andere Person als bisher. Bitten Sie einen Inhaber oder Admin, den Zugang zu entfernen und Sie neu einzuladen.`,
+        `Der Anbieter kennt ${email} als eine andere Person als bisher. Bitten Sie Inhaberin, Inhaber oder Verwaltung, den Zugang zu entfernen und Sie neu einzuladen.`,
     },
     account: 'Konto',
     accountHint: 'Sein Name, nur wenn Ihre Adresse zu mehreren Konten gehört.',

@@ -48,7 +48,7 @@ export const de: Texts = {
   tagHints: {
     manual: 'Zeigen Sie den Code Ihres Belegs dem Personal: Es entfernt die Warensicherung.',
     station: 'Zeigen Sie den Code Ihres Belegs an der Servicestation: Dort wird die Warensicherung entfernt.',
-    rfid: 'Halten Sie den Code Ihres Belegs an den Scanner des Selbstablösers, und nehmen Sie dann die Warensicherung ab. Das Personal hilft Ihnen.',
+    rfid: 'Halten Sie den Code Ihres Belegs an den Scanner an der Station zum Abnehmen der Warensicherung, und nehmen Sie sie dann ab. Das Personal hilft Ihnen.',
   },
 
   receipt: {
@@ -102,6 +102,7 @@ export const de: Texts = {
   checkout: {
     title: 'Kasse',
     testTitle: 'Test-Kasse',
+    notSent: 'Ihr Druck auf den Knopf ist nicht gesendet: Drücken Sie noch einmal.',
     pay: 'Bezahlen',
     paid: 'Bezahlt',
     cancelled: 'Abgebrochen',

@@ -100,6 +100,7 @@ export const en: Texts = {
   checkout: {
     title: 'Checkout',
     testTitle: 'Test checkout',
+    notSent: 'What you pressed was not sent: press it again.',
     pay: 'Pay',
     paid: 'Paid',
     cancelled: 'Cancelled',

@@ -81,6 +81,8 @@ export interface Texts {
   checkout: {
     title: string
     testTitle: string
+    /** A button was pressed while the cloud did not answer. */
+    notSent: string
     pay: string
     paid: string
     cancelled: string

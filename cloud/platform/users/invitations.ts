@@ -118,7 +118,11 @@ export async function assertStoresOf(
 /** Throws 400 if an owner would be limited to stores. */
 export function assertRoleFits(role: Role, storeIds: readonly string[] | null): void {
   if (role === 'owner' && storeIds !== null)
-    throw invalid('storeIds', 'an owner has all stores: leave storeIds out, or choose another role')
+    throw invalid(
+      'storeIds',
+      'an owner has all stores: leave storeIds out, or choose another role',
+      'owner_of_all_stores',
+    )
 }
 
 /**

@@ -154,7 +154,7 @@ const Alarm = z.strictObject({
     .strictObject({ match: z.enum(['item', 'product']), purchaseId: z.string(), paidAt: z.string() })
     .optional()
     .describe(
-      'The newest purchase of this store that was paid in the hour before the alarm or the ten minutes after it and was not cancelled. `item`: it is bound to this tag. `product`: it contains the product, in a unit that is bound to no other tag. Absent if no purchase fits, or if the goods came back since.',
+      'The newest purchase of this store that was paid in the hour before the alarm and was not cancelled. `item`: it is bound to this tag, and paid at most ten minutes after the alarm. `product`: it contains the product, in a unit that is bound to no other tag, and paid at most a minute after it. Absent if no purchase fits, or if the goods came back since.',
     ),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key, operator or user.'),

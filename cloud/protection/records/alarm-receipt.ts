@@ -6,8 +6,10 @@ import type { Row } from '../../platform/persistence/schema.ts'
 
 /** A receipt covers an alarm from this time before it, ms. */
 const RECEIPT_BEFORE_MS = 60 * 60_000
-/** A payment after the alarm covers it for this time, ms: the shopper goes back and pays. */
+/** A payment of the same goods after the alarm covers it for this time, ms: the shopper goes back and pays. */
 const RECEIPT_AFTER_MS = 10 * 60_000
+/** A later purchase of only the same product may be anybody's. This covers the clocks of gate and till, ms. */
+const PRODUCT_AFTER_MS = 60_000
 /** Maximum purchases among which the receipt of an alarm is searched by product: the latest ones. */
 const RECEIPTS_LIMIT = 1_000
 /** Of these, those with the product of the alarm that are read, and their lines and pieces of a line: a hint only. */
@@ -25,8 +27,9 @@ export interface FittingReceipt {
 }
 
 /**
- * Finds the newest purchase of the store that was paid in the hour before the alarm or the ten minutes after it, was
- * not cancelled, and contains the item of the tag, or else the product with a unit that is bound to no other tag.
+ * Finds the newest purchase of the store that was paid in the hour before the alarm, was not cancelled, and contains the
+ * item of the tag, or else the product with a unit that is bound to no other tag. A payment after the alarm counts for ten
+ * minutes if it is bound to the tag, else for one.
  */
 export async function receiptOfAlarm(
   db: Db,
@@ -41,7 +44,7 @@ export async function receiptOfAlarm(
     .select(['purchase_id', 'completed_ms', 'tenant'])
     .where('store_id', '=', storeId)
     .where('completed_ms', '>=', occurredMs - RECEIPT_BEFORE_MS)
-    .where('completed_ms', '<=', occurredMs + RECEIPT_AFTER_MS)
+    .where('completed_ms', '<=', occurredMs + PRODUCT_AFTER_MS)
     .where('status', 'in', ['SUCCESS', 'UNLOADED'])
     .orderBy('completed_ms', 'desc')
   const ofItem =

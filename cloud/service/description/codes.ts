@@ -218,6 +218,7 @@ export const DETAIL_TEXTS = codes({
   tag_unprogrammed: 'The tag contains its factory value, which many tags share. Write an EPC of its own to the tag.',
   label_missing: 'The product is sold by weight. Send the code that the scale printed.',
   label_misread: 'The check digits of the label do not fit. Scan it again.',
+  owner_of_all_stores: 'An owner has all stores: leave out `storeIds`, or choose another role.',
   name_taken: 'The name is taken in this spelling or another; `message` names both. Send a name that differs.',
   tag_number_taken:
     'The tag number is registered in another spelling, which `message` names. Send that one, or use another number.',

@@ -26,7 +26,7 @@ import { clientAddress } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import { ownScript, packageFile, staticDocument } from './static-document.ts'
 import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
-import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import { CONNECTION_SCRIPT, ConnectionLost, ConnectionScript } from './connection-lost.tsx'
 import type { Child } from 'hono/jsx'
 import type { Texts } from '../../platform/texts/texts.ts'
 
@@ -70,10 +70,12 @@ function MessageForm({
   button: string
   ticket?: string
   required: boolean
-  /** The form is sent by the script, so that the text stays if the cloud does not answer. */
+  /** htmx sends the form, and the page stays. */
   isLive?: boolean
 }) {
-  const live = isLive ? { 'hx-post': view.path, 'hx-target': 'main', 'hx-select': 'main', 'hx-swap': 'outerHTML' } : {}
+  const live = isLive
+    ? { 'hx-post': view.path, 'hx-target': 'main', 'hx-select': 'main', 'hx-swap': 'outerHTML' }
+    : { 'data-guarded': true }
   return (
     <form class="stack" method="post" action={view.path} {...live}>
       <label for="message">{label}</label>
@@ -84,26 +86,14 @@ function MessageForm({
   )
 }
 
-/** What the page says while the cloud does not answer (browser/connection.ts). */
-function ConnectionLost({ view }: { view: ZoneView }) {
-  const t = view.reader.texts.zone
-  return (
-    <div id="connection" class="lost" role="alert" hidden data-zone={STORE_TIME_ZONE} data-old={t.old}>
-      <strong>{t.lost}</strong> <span data-text></span>{' '}
-      <span data-sent hidden>
-        {t.notConfirmed}
-      </span>
-    </div>
-  )
-}
-
 /**
  * The page behind a zone's QR code. If the browser sends the form twice with one `ticket`, the cloud opens one request.
  */
 function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   const t = view.reader.texts.zone
   return (
-    <Frame view={view} title={t.title}>
+    <Frame view={view} title={t.title} head={<ConnectionScript />}>
+      <ConnectionLost texts={view.reader.texts} />
       <h1>{t.title}</h1>
       <p>{t.intro}</p>
       <MessageForm view={view} label={t.label} button={t.call} ticket={ticket} required={false} />
@@ -159,7 +149,7 @@ function ConversationPage({
   )
   return (
     <Frame view={view} title={t.chat} head={head}>
-      <ConnectionLost view={view} />
+      <ConnectionLost texts={view.reader.texts} />
       <h1>{t.chat}</h1>
       <p id="state" role="status">
         {t[request.status]}
@@ -224,7 +214,7 @@ const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
 
 /** Scripts of open conversations: htmx updates them, and the other says when the cloud does not answer. */
-const SCRIPTS = ['/assets/htmx.js', '/assets/connection.js'] as const
+const SCRIPTS = ['/assets/htmx.js', CONNECTION_SCRIPT] as const
 
 const STATUS = { unknown: 404, tooFast: 429, tooLong: 400, busy: 503, full: 409, closed: 409 } as const
 const REFUSALS: Record<string, keyof typeof STATUS> = {
@@ -285,9 +275,8 @@ class AssistancePages {
   async showZone(c: Context): Promise<Response> {
     const { zone, view } = await this.#viewOf(c)
     const ticket = newTicket(this.#services.platform)
-    return this.#readers.show(c, (reader) =>
-      ZonePage({ view: { ...view, reader, path: `/z/${zone.zone_id}` }, ticket }),
-    )
+    const page = (reader: PageContext) => ZonePage({ view: { ...view, reader, path: `/z/${zone.zone_id}` }, ticket })
+    return this.#readers.show(c, page, 200, LIVE_PAGE_HEADERS)
   }
 
   async openConversation(c: Context): Promise<Response> {

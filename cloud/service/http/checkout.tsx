@@ -18,7 +18,8 @@ import { hasSoldItem } from '../../sales/checkout/book-refund.ts'
 import { openPaymentOf } from '../../sales/payments/queries.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { readBytes } from './body.ts'
-import type { PageRenderer } from './page-renderer.tsx'
+import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
+import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
 import { Page, type PageContext } from './page.tsx'
 import type { Texts } from '../../platform/texts/texts.ts'
@@ -92,14 +93,15 @@ function CheckoutPage({
   const isAwaited = isOpen && purchase.status === 'CREATED'
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   return (
-    <Page title={t.testTitle} reader={reader} sandbox>
+    <Page title={t.testTitle} reader={reader} sandbox head={<ConnectionScript />}>
+      <ConnectionLost texts={texts} notSent={t.notSent} />
       <h1>{isOpen ? `${t.pay}: ${formats.money(purchase.totalCent)}` : isPaid ? t.paid : t.cancelled}</h1>
       <p class="soft">
         {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
       </p>
       {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
       {isOpen ? (
-        <form class="row" method="post" action={action}>
+        <form class="row" method="post" action={action} data-guarded>
           {isAwaited || isSold ? null : (
             <button class="main" name="result" value="paid">
               {t.pay}
@@ -203,7 +205,9 @@ export function checkoutRoutes(
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const way = await exitAdvice(database, services, purchase)
     const isSold = await isSoldMeanwhile(call, purchase)
-    return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, isSold, way, reader }))
+    const page = (reader: PageContext) =>
+      CheckoutPage({ purchase: data, action: `/checkout/${id}`, isSold, way, reader })
+    return readers.show(c, page, 200, LIVE_PAGE_HEADERS)
   }
 
   /** Redirects to the provider's page while a payment is open. Afterwards, shows the state of the payment. */

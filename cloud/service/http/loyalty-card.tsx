@@ -5,7 +5,8 @@ import { cardAddress, findCard, type Card } from '../../shop/loyalty/card-operat
 import { isTest } from '../../shop/purchases/present.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import type { PageRenderer } from './page-renderer.tsx'
+import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
+import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import { tierOf } from '../../shop/loyalty/program.ts'
@@ -29,7 +30,13 @@ function LoyaltyCardPage({ member, program, store, url, sandbox, reader }: CardV
   const tier = tierOf(program, balance)
   const next = program.rewards.find(({ cost }) => cost > balance)
   return (
-    <Page title={`${program.row.name}, ${store.trading_name}`} reader={reader} sandbox={sandbox}>
+    <Page
+      title={`${program.row.name}, ${store.trading_name}`}
+      reader={reader}
+      sandbox={sandbox}
+      head={<ConnectionScript />}
+    >
+      <ConnectionLost texts={reader.texts} />
       <p class="soft">
         {t.title} · {store.trading_name}
       </p>
@@ -47,7 +54,7 @@ function LoyaltyCardPage({ member, program, store, url, sandbox, reader }: CardV
         </p>
       )}
       {program.row.is_active === 1 ? null : <p>{t.inactive}</p>}
-      <img src={`data:image/png;base64,${qrPngBase64(url)}`} alt={t.qr} width="260" height="260" />
+      <img class="code" src={`data:image/png;base64,${qrPngBase64(url)}`} alt={t.qr} />
       <p>{t.show}</p>
       {program.rewards.length === 0 ? null : (
         <>
@@ -91,7 +98,9 @@ export function loyaltyCardRoute(
     const card = await findCard(database.reads, c.req.param('code').slice(0, 64))
     if (!card) return readers.problem(c, new Failure('not-found', 'no such loyalty card'), undefined, 'noCard')
     const url = cardAddress(originOf(services.config), card.code)
-    return readers.show(c, (reader) => LoyaltyCardPage({ ...card, url, sandbox: isTest(card.store.tenant), reader }))
+    const sandbox = isTest(card.store.tenant)
+    const page = (reader: PageContext) => LoyaltyCardPage({ ...card, url, sandbox, reader })
+    return readers.show(c, page, 200, LIVE_PAGE_HEADERS)
   }
   app.get('/L/:code', answer)
   app.get('/l/:code', answer)

@@ -6,7 +6,8 @@ import { readPublicReceipt, refundSummaryOf } from '../../shop/receipts/operatio
 import { receiptText } from '../../shop/receipts/receipt-text.ts'
 import { corsHeaders } from './cors.ts'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
-import { PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
+import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
+import { LIVE_PAGE_HEADERS, PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
 import type { Formats } from '../../platform/texts/catalogue.ts'
 import type { Texts } from '../../platform/texts/texts.ts'
@@ -36,7 +37,13 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
     ...(back.failedCent > 0 ? [{ name: t.failed, amount: money(back.failedCent) }] : []),
   ]
   return (
-    <Page title={`${t.title} ${receipt.storeData.name}`} reader={reader} sandbox={receipt.storeData.mode === 'demo'}>
+    <Page
+      title={`${t.title} ${receipt.storeData.name}`}
+      reader={reader}
+      sandbox={receipt.storeData.mode === 'demo'}
+      head={<ConnectionScript />}
+    >
+      <ConnectionLost texts={reader.texts} />
       <h1>{receipt.storeData.name}</h1>
       {back.isCancelled ? <p class="stamp">{isVoided ? t.voided : t.cancelled}</p> : null}
       <p class="soft">
@@ -214,7 +221,8 @@ export class ReceiptRoutes {
       const nowMs = this.#services.platform.clock.wall()
       const receipt = await readPublicReceipt({ db: this.#database.reads, services: this.#services, nowMs }, token)
       if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
-      return await this.#readers.show(c, (reader) => ReceiptPage({ receipt, reader }))
+      const page = (reader: PageContext) => ReceiptPage({ receipt, reader })
+      return await this.#readers.show(c, page, 200, LIVE_PAGE_HEADERS)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)

@@ -336,7 +336,7 @@ export const de: Texts = {
   alreadyReleased: 'Schon freigegeben',
   nothingLeft: 'Alle Etiketten dieses Belegs wurden schon freigegeben.',
   nothingLeftSince: (when, deviceName) =>
-    `Alle Etiketten sind ab, zuletzt am ${when}${deviceName === undefined ? '' : `: ${deviceName}`}.`,
+    `Alle Etiketten sind ab, zuletzt am ${when}${deviceName === undefined ? '' : ` an diesem Gerät: ${deviceName}`}.`,
   nothingLeftAdvice: 'Ist noch ein Etikett an der Ware, löst es das Personal von Hand.',
   alarms: {
     door_forced: { what: 'Die Tür wurde ohne Freigabe geöffnet.', todo: 'Bitte sofort nachsehen und schließen.' },

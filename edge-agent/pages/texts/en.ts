@@ -325,7 +325,7 @@ export const en: Texts = {
   alreadyReleased: 'Already released',
   nothingLeft: 'All labels of this receipt were already released.',
   nothingLeftSince: (when, deviceName) =>
-    `All labels came off, last on ${when}${deviceName === undefined ? '' : `: ${deviceName}`}.`,
+    `All labels came off, last on ${when}${deviceName === undefined ? '' : ` at this device: ${deviceName}`}.`,
   nothingLeftAdvice: 'If a tag is still on the goods, staff remove it by hand.',
   alarms: {
     door_forced: { what: 'The door was opened without a release.', todo: 'Please check it at once, and close it.' },

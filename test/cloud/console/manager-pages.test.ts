@@ -45,7 +45,10 @@ describe('pages of the store manager', () => {
       const path = `/console?mode=test&store=${shop.storeId}`
       return (await shop.cloud.get(path, { cookie, 'accept-language': 'en' })).text
     }
-    expect(await today('associate')).toContain('Alarms in 24 hours')
+    const ofAssociate = await today('associate')
+    expect(ofAssociate).toContain('Alarms in 24 hours')
+    // The revenue is for managers and above.
+    expect(ofAssociate).not.toContain('Sales today')
     const seen = await today('viewer')
     expect(seen).toContain('Devices')
     expect(seen).not.toContain('Alarms in 24 hours')
@@ -934,6 +937,12 @@ describe('pages of the store manager', () => {
     )
     expect(page).toContain(name)
     expect(await get('/console/agents/dev_of_nobody')).toContain('This store has no such device')
+    // Today names it too, and calls nothing green then.
+    const today = await get('/console')
+    expect(today).toMatch(
+      new RegExp(`href="/console/agents/${deviceId}">${name}</a>[^]*?class="badge warn">No answer<`),
+    )
+    expect(today).not.toContain('Stations and gates work with the cloud.')
   })
 
   it('devices: retires one after a question, which viewers do not see', async () => {

@@ -84,6 +84,28 @@ listenTo('htmx:responseError', (detail) => {
 listenTo('htmx:sendError', (detail) => lose(isForm(detail)))
 // The cloud restarts, or a proxy lost it. The stream connects again by itself.
 listenTo('htmx:sseError', () => void tryAgain())
+/**
+ * A form without htmx (`data-guarded`): the browser would replace the page, and what was typed, by its own error page or a
+ * page of a proxy. So the form is sent once the cloud has answered.
+ */
+document.addEventListener('submit', (event) => {
+  const form = event.target
+  if (!(form instanceof HTMLFormElement) || !form.hasAttribute('data-guarded') || event.defaultPrevented) return
+  event.preventDefault()
+  const { submitter } = event
+  const late = setTimeout(() => lose(true), SLOW_MS)
+  void tryAgain().then((isBack) => {
+    clearTimeout(late)
+    if (!isBack) return lose(true)
+    // The submission of a script names no button.
+    if (submitter instanceof HTMLButtonElement && submitter.name !== '') {
+      const pressed = document.createElement('input')
+      Object.assign(pressed, { type: 'hidden', name: submitter.name, value: submitter.value })
+      form.append(pressed)
+    }
+    form.submit()
+  })
+})
 window.addEventListener('offline', () => lose())
 window.addEventListener('online', () => void tryAgain())
 
@@ -94,6 +116,8 @@ document.addEventListener('click', (event) => {
   if (!link || !box || box.hidden || link.origin !== location.origin || link.getAttribute('href')?.startsWith('#'))
     return
   event.preventDefault()
+  // A link sends nothing.
+  box.querySelector('[data-sent]')?.toggleAttribute('hidden', true)
   void tryAgain().then((isBack) => isBack && location.assign(link.href))
 })
 
