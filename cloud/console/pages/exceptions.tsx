@@ -85,11 +85,14 @@ export const exceptionsPage = page<Partial<Listing> & { active: ActiveEmergencie
   },
 })
 
-function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exception }) {
+function ExceptionCard({ at, exception }: { at: ViewContext<{ active: ActiveEmergencies }>; exception: Exception }) {
+  const { active } = at.data
   const t = at.texts.exceptions
   const { kind, raisedAt, times, acknowledgedBy, note, state } = exception
   const emergency = emergencyText(at, exception)
   const isActive = exception.emergency !== undefined && exception.emergency.endedAt === undefined
+  // The same agent may have a new emergency by now.
+  const isEarlier = kind === 'emergency_ended' && active.some(({ agentName }) => agentName === exception.agentName)
   const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles
   const steps: Readonly<Record<string, string>> = at.texts.exceptionSteps
   const details: (readonly [string, string | undefined])[] = [
@@ -99,7 +102,7 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
   ]
   return (
     <Card
-      title={titles[kind] ?? t.unknownKind}
+      title={isEarlier ? t.earlierEmergency : (titles[kind] ?? t.unknownKind)}
       aside={
         <Badge tone={isActive ? 'alarm' : state === 'open' ? 'warn' : 'plain'}>
           {isActive ? t.activeNow : t.states[state]}

@@ -39,6 +39,8 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
     // Drops the scanned text together with its result.
     press = () => undefined
     const instead = taken ?? resting
+    // Nothing is to be done with it.
+    slot('done').hidden = instead !== undefined
     if (instead) return draw(instead, '')
     // A text of a result that is gone must not be read again.
     write('aloud', '')
@@ -93,6 +95,7 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
       if (taken) return
       cancel()
       isAtRest = false
+      slot('done').hidden = false
       draw(view, note, again)
       // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
       // again.

@@ -629,6 +629,8 @@ describe('pages of the store manager', () => {
     for (const path of ['/console', '/console/exceptions'])
       expect([path, await get(path)]).toEqual([path, expect.stringContaining(`Emergency: active now since ${time}`)])
     expect(await get('/console/exceptions')).toMatch(/An emergency opened the devices<\/h2>[^]*?Active now/)
+    // Nothing says that the one that runs is over.
+    expect(await get('/console/exceptions')).toContain('An earlier emergency is over')
     await database.write((db) =>
       db.updateTable('protection_exception').set({ last_ms: now }).where('exception_id', '=', 'exc_ended').execute(),
     )

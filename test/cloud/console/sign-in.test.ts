@@ -233,6 +233,12 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const form = { ...hidden, _action: 'invite', email: 'neu@shop.example', role: 'viewer', store_id: '' }
     const answer = await send('/console/users', form, { cookie, origin: 'https://shop.example' })
     expect(await answer.text()).toMatch(/\/console\/invitations\/untag_ui_/)
+    // An owner of one store: the field of the store is marked, with the reason.
+    const { stores } = await cloud.ok(owner, 'fetchStores')
+    const wrong = { ...form, role: 'owner', store_id: stores[0]?.storeId ?? '' }
+    const refused = await (await send('/console/users', wrong, { cookie, origin: 'https://shop.example' })).text()
+    expect(refused).toMatch(/name="store_id"[^>]*aria-invalid="true"/)
+    expect(refused).toMatch(/An owner has all stores|gehören alle Filialen dazu/)
     const after = (await open('/console/users', cookie)).text
     // The list comes first, with the last sign-in of those who have signed in.
     const [listed, inviteForm] = [after.indexOf('neu@shop.example'), after.indexOf('value="invite"')]
