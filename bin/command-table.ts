@@ -177,8 +177,11 @@ export const COMMANDS: readonly Command[] = [
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...tools.SIMULATORS.map((name) =>
-    command(['simulate', name], `Simulate a ${name} device on a TCP port`, tools.SIMULATE_OPTIONS, async (settings) =>
-      (await import('./commands/simulate.ts')).runSimulate(name, settings),
+    command(
+      ['simulate', name],
+      `Simulate ${/^(?:osdp|impinj|http)/.test(name) ? 'an' : 'a'} ${name} device on a TCP port`,
+      tools.SIMULATE_OPTIONS,
+      async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings),
     ),
   ),
   command(['simulate', 'nfc'], 'Simulate pcscd with one NFC reader', tools.SIMULATE_NFC_OPTIONS, async (settings) =>

@@ -57,7 +57,7 @@ function withShortProduct(row: Row): Row {
 const TAGS: ReadonlySet<string> = new Set(['epc', 'tagUid', 'tagId'])
 /** Columns that people look for in the lists of events, and the money of sums. */
 const TIMES: ReadonlySet<string> = new Set(['occurredAt', 'date', 'timestamp'])
-const CAUSES: ReadonlySet<string> = new Set(['gate', 'reason', 'status', 'state'])
+const CAUSES: ReadonlySet<string> = new Set(['gate', 'reason', 'status', 'state', 'health'])
 const SUMS: ReadonlySet<string> = new Set(['total', 'totalCent', 'salesCent', 'refundCent', 'receiptCount'])
 
 /**
@@ -74,6 +74,8 @@ function byInterest(columns: readonly string[], rows: readonly Row[]): string[] 
     if (index === 0 && !isSame) return isOfGoods ? 2.5 : 0
     if (TIMES.has(column)) return 1
     if (CAUSES.has(column) || SUMS.has(column)) return 2
+    // Which agent drives a device, and whether it works, is what a person looks for.
+    if (column === 'agentId' && rows.some((row) => isRow(row['health']))) return 3
     if (column === 'name' || rows.some((row) => isRow(row[column]))) return 3
     return isSame ? 5 : 4
   }
@@ -101,10 +103,11 @@ function cellIn(row: Row, column: string): string | undefined {
   return typeof value === 'number' && EUROS.has(column) ? value.toFixed(2) : cellOf(value)
 }
 
-/** A value in one cell: of an object its name. Undefined for other objects and for lists. */
+/** A value in one cell: of an object its name, or its state, as of `health`. Undefined for other objects and for lists. */
 function cellOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return ''
   if (isRow(value) && typeof value['name'] === 'string') return cellOf(value['name'])
+  if (isRow(value) && typeof value['state'] === 'string') return cellOf(value['state'])
   if (typeof value === 'object') return undefined
   if (typeof value === 'string' && TIME.test(value) && !Number.isNaN(Date.parse(value))) return localTime(value)
   const text = printable(String(value).replaceAll(/\s+/g, ' '))

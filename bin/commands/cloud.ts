@@ -20,6 +20,7 @@ import { isOfRun, openDataFolder } from '../../host/data-folder.ts'
 import { listen } from '../../host/http-server.ts'
 import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
 import { newLog } from '../../host/log.ts'
+import { writesJson } from '../../host/output.ts'
 import { metricsServer } from '../../host/metrics-server.ts'
 import { type Values, WrongUsage } from '../../host/options.ts'
 import { outgoingHttp } from '../../host/outgoing-http.ts'
@@ -219,7 +220,9 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
     stopOnSignals(service.reportStop(stopLater), delayMs + REPLACEABLE_STOPS_WITHIN_MS)
   } else stopOnSignals(service.reportStop(stop))
   const { migrated } = running.database
-  log.info({ release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }, 'the cloud runs')
+  // In a terminal the lines for a person say so.
+  const started = { release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }
+  if (!(process.stdout.isTTY && process.stderr.isTTY) || writesJson()) log.info(started, 'the cloud runs')
   const ready = { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready }
   printReady(ready, cloudLines({ ...ready, consoleUrl: consoleUrlAt(new URL(ready.baseUrl).origin) }, settings))
   service.ready()

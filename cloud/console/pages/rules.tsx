@@ -144,7 +144,7 @@ function Summary({ at, known }: { at: View; known: Known }) {
     <div class="money-figures">
       <Figures
         figures={[
-          { label: t.version, value: number(known.version) },
+          { label: t.versionOfRules, value: number(known.version), note: t.versionNote },
           { label: t.loss, value: moneyOf(at, known.worstCaseLoss), note: t.lossNote },
           {
             label: t.agentsHave,

@@ -203,7 +203,7 @@ button, input, select, textarea { font: inherit; color: inherit }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; scroll-behavior: auto !important } }
 @media (prefers-reduced-motion: no-preference) { @view-transition { navigation: auto } ::view-transition-group(*) { animation-duration: .12s } }
 @media (forced-colors: active) { .badge, .card, .button { border: 1px solid } }
-@media print { .side, .bottom, .top, .ribbon, form, .toasts, .no-print { display: none !important } body { background: #fff } .on-paper { display: block !important } .frame { display: block !important; min-height: 0 !important; border: 0 !important; padding: 0 !important } .content { max-width: none !important; padding: 0 !important } }
+@media print { .side, .bottom, .top, .ribbon, form, .toasts, .no-print { display: none !important } body { background: #fff } .on-paper { display: block !important } .frame { display: block !important; min-height: 0 !important; border: 0 !important; padding: 0 !important } .content { max-width: none !important; padding: 0 !important } th, td { min-width: 0; padding: .35rem .4rem; font-size: 9pt; white-space: normal } }
 .on-paper { display: none }
 `
 

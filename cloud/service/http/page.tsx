@@ -31,7 +31,7 @@ img { max-width: 100%; height: auto; image-rendering: pixelated } img.code { dis
 [hidden] { display: none !important } .lost { position: sticky; top: 0; padding: .8rem 1rem; border: 2px solid var(--stop); border-radius: 10px; background: var(--paper) } .is-lost ol.talk { filter: grayscale(1) }
 .balance { margin: .2rem 0; font-size: 2rem; font-weight: 700 } progress { display: block; width: 100%; max-width: 26rem; height: 1rem; accent-color: var(--accent) }
 @media (max-width: 30rem) { main { padding: 1rem } table.lines tr { display: flex; flex-wrap: wrap; justify-content: flex-end; border-bottom: 1px solid var(--line) }
-img.code { width: 100vw; max-width: none; margin: 0 -1rem } table.lines :is(th, td) { border: 0 } table.lines .n { flex: 0 0 6rem; padding: .2rem 0 } table.lines :is(td, th):nth-child(2):not([colspan]):not(:last-child) { flex-basis: 4rem } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
+img.code { width: 100vw; max-width: none; margin: 0 -1rem } table.lines :is(th, td) { border: 0; padding: .2rem 0 } table.lines .n { flex: 0 0 6rem } table.lines :is(td, th):nth-child(2):not([colspan]):not(:last-child) { flex-basis: 4rem } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
 footer { max-width: 60rem; margin: 0 auto; padding: 0 1.5rem 1.5rem } footer a { display: inline-flex; align-items: center; min-height: 44px }
 @media (max-width: 30rem) { footer { padding: 0 1rem 1rem } }
 @media print { .ribbon, form, footer { display: none } }`

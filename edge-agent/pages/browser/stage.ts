@@ -63,10 +63,7 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
     idle()
   }
   slot('done').addEventListener('click', finish)
-  document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]'))
-      finish()
-  })
+  onEscape(stage, finish)
 
   return {
     idle,
@@ -104,6 +101,14 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
       cancel = after(view.seconds * 1_000 - ageMs, finish)
     },
   }
+}
+
+/** Leaves a result on Escape, unless the key belongs to a dialog. */
+function onEscape(stage: HTMLElement, finish: () => void): void {
+  document.addEventListener('keydown', (event) => {
+    const isResult = stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]')
+    if (event.key === 'Escape' && isResult) finish()
+  })
 }
 
 /** Fills the slots of the stage with a result. `canRepeat`: the page has the text of the scan. */

@@ -303,7 +303,7 @@ function nameOf(
 ): string {
   if (device.name !== null || device.deviceType !== null) return deviceTitle(device, texts)
   const served = devices.find(({ deviceId }) => deviceId === device.feeds)
-  return served === undefined ? device.driver : `${device.driver}: ${deviceTitle(served, texts)}`
+  return served === undefined ? device.driver : `${deviceTitle(served, texts)} · ${device.driver}`
 }
 
 /** The devices of the configuration, each with buttons that check and test it. */
