@@ -12,7 +12,7 @@ const CHEAP_ENOUGH = 150
 
 /** Tagged products that a shopper can release without staff. */
 async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
-  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as {
+  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'Bekleidung' })) as {
     products: DemoProduct[]
   }
   return all.filter((p) => p.tagged && p.price < CHEAP_ENOUGH)

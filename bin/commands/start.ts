@@ -62,7 +62,7 @@ async function uploadPictures(api: Shopper, storeId: string): Promise<void> {
     () => undefined,
   )
   if (!draw) return
-  const { products } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as {
+  const { products } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'Bekleidung' })) as {
     products: { productId: string; name: string }[]
   }
   for (const [i, product] of products.entries()) {

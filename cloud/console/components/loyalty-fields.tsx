@@ -1,4 +1,10 @@
-import { PROGRAM_SETTINGS, type EarningMethod, type LoyaltyProgram } from '../../shop/loyalty/schema.ts'
+import type { Child } from 'hono/jsx'
+import {
+  PROGRAM_SETTINGS,
+  type EarningMethod,
+  type LoyaltyProgram,
+  type ProgramType,
+} from '../../shop/loyalty/schema.ts'
 import { numberOf, type FormFields, type FormState } from '../frame/form.ts'
 import { cellsOf, cellText, withLineErrors } from '../frame/lines.ts'
 import type { PageContext } from '../frame/page.ts'
@@ -34,6 +40,23 @@ const typed = (value: number | undefined, { language }: PageContext) => {
   return language === 'de' ? text.replace('.', ',') : text
 }
 
+/**
+ * A field of some kinds of programs. A new program has no kind yet: the style sheet hides the fields of other kinds than the
+ * chosen one, so that a browser without scripts does so, too.
+ */
+function OfKind({
+  kinds,
+  kind,
+  children,
+}: {
+  kinds: readonly ProgramType[]
+  kind?: ProgramType | undefined
+  children?: Child
+}) {
+  if (kind !== undefined) return kinds.includes(kind) ? <>{children}</> : null
+  return <div class={['of-kind', ...kinds.map((each) => `of-${each}`)].join(' ')}>{children}</div>
+}
+
 /** The fields of a new or stored program. */
 export function ProgramFields({ at, form, program }: { at: PageContext; form: FormState; program?: LoyaltyProgram }) {
   const t = at.texts.loyalty
@@ -44,28 +67,34 @@ export function ProgramFields({ at, form, program }: { at: PageContext; form: Fo
       <TextField form={form} name="name" label={t.name} value={program?.name ?? ''} maxlength={120} required />
       <Methods at={at} form={form} chosen={program?.earningMethods ?? []} />
       <div class="grid">
-        <TextField
-          form={form}
-          name="pointsPerEuro"
-          label={t.pointsPerEuro}
-          value={typed(program?.pointsPerEuro, at)}
-          inputmode="decimal"
-        />
-        <TextField
-          form={form}
-          name="stampsPerVisit"
-          label={t.stampsPerVisit}
-          hint={t.stampsPerVisitHint}
-          value={typed(program?.stampsPerVisit, at)}
-          inputmode="numeric"
-        />
-        <TextField
-          form={form}
-          name="cashbackPercent"
-          label={t.cashbackPercent}
-          value={typed(program?.cashbackPercent, at)}
-          inputmode="decimal"
-        />
+        <OfKind kinds={['points', 'tier']} kind={program?.type}>
+          <TextField
+            form={form}
+            name="pointsPerEuro"
+            label={t.pointsPerEuro}
+            value={typed(program?.pointsPerEuro, at)}
+            inputmode="decimal"
+          />
+        </OfKind>
+        <OfKind kinds={['stamps', 'points', 'tier']} kind={program?.type}>
+          <TextField
+            form={form}
+            name="stampsPerVisit"
+            label={t.stampsPerVisit}
+            hint={t.stampsPerVisitHint}
+            value={typed(program?.stampsPerVisit, at)}
+            inputmode="numeric"
+          />
+        </OfKind>
+        <OfKind kinds={['cashback']} kind={program?.type}>
+          <TextField
+            form={form}
+            name="cashbackPercent"
+            label={t.cashbackPercent}
+            value={typed(program?.cashbackPercent, at)}
+            inputmode="decimal"
+          />
+        </OfKind>
         <TextField
           form={form}
           name="pointsValidMonths"

@@ -203,8 +203,12 @@ button, input, select, textarea { font: inherit; color: inherit }
 @media (prefers-reduced-motion: reduce) { *, *::before, *::after { animation: none !important; transition: none !important; scroll-behavior: auto !important } }
 @media (prefers-reduced-motion: no-preference) { @view-transition { navigation: auto } ::view-transition-group(*) { animation-duration: .12s } }
 @media (forced-colors: active) { .badge, .card, .button { border: 1px solid } }
-@media print { .side, .bottom, .top, .ribbon, form, .toasts, .no-print { display: none !important } body { background: #fff } .on-paper { display: block !important } .frame { display: block !important; min-height: 0 !important; border: 0 !important; padding: 0 !important } .content { max-width: none !important; padding: 0 !important } th, td { min-width: 0; padding: .35rem .4rem; font-size: 9pt; white-space: normal } }
+@media print { .side, .bottom, .top, .ribbon, form, .toasts, .no-print { display: none !important } body { background: #fff } .on-paper { display: block !important } .frame { display: block !important; min-height: 0 !important; border: 0 !important; padding: 0 !important } .content { max-width: none !important; padding: 0 !important } table :is(th, td) { min-width: 0 !important; padding: .3rem .35rem !important; font-size: 8.5pt; white-space: normal !important } }
 .on-paper { display: none }
+form:has(input[name=type][value=stamps]:checked) .of-kind:not(.of-stamps),
+form:has(input[name=type][value=points]:checked) .of-kind:not(.of-points),
+form:has(input[name=type][value=cashback]:checked) .of-kind:not(.of-cashback),
+form:has(input[name=type][value=tier]:checked) .of-kind:not(.of-tier) { display: none }
 `
 
 /** The one stylesheet of the console. */

@@ -44,7 +44,7 @@ export const PRODUCT_FIELD_TABLE = {
     column: 'category',
     request: text(120),
     answer: z.string(),
-    inFile: { name: 'category', others: ['kategorie', 'warengruppe'], example: 'getraenke' },
+    inFile: { name: 'category', others: ['kategorie', 'warengruppe'], example: 'Getränke' },
   },
   unit: {
     form: 'text',

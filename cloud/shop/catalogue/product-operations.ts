@@ -270,7 +270,7 @@ export const insertProduct = operation({
     price: 1.99,
     vat: 7,
     brand: 'Lindwerk',
-    category: 'getraenke',
+    category: 'Getränke',
   },
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)

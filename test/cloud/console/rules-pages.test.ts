@@ -220,7 +220,7 @@ it('counts alarms by gate, hour, cause and category, and those that were needles
   const { devices } = await shop.ok('fetchDevices', { storeId, deviceId })
   expect(numbers(devices[0].name)).toEqual([3, 1, 1])
   expect([numbers('Theft'), numbers('No cause recorded'), numbers('Forgot to pay')]).toEqual([[1], [2], [0]])
-  expect(numbers('bekleidung')).toEqual([1])
+  expect(numbers('Bekleidung')).toEqual([1])
   for (const text of ['<li>10: 2</li>', '<li>16: 1</li>', '33.3% of the alarms']) expect(page).toContain(text)
   const file = await get(`${path}&file`)
   expect(file).toContain(`"By gate","${devices[0].name}",3,1,1`)
