@@ -124,7 +124,7 @@ async function sandboxStores(
       .selectFrom('product')
       .select('product_id')
       .where('tenant', '=', tenant)
-      .where('category', 'like', 'bekleidung%')
+      .where('category', 'like', 'Bekleidung%')
       .orderBy('ean')
       .limit(KEPT_PRODUCTS)
     const ids = (await kept.execute()).map((row) => row.product_id)
