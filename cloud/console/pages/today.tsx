@@ -266,17 +266,22 @@ function AgentsAtWork({ at, agents, faulty }: { at: PageContext; agents: Agents;
         {faulty.slice(0, SILENT_LIMIT).map((device) => (
           <li>
             <div>
-              <strong>
-                {at.store ? (
-                  <a href={`/console/agents/${device.deviceId}`}>{deviceLabel(at, device)}</a>
-                ) : (
-                  deviceLabel(at, device)
-                )}
-              </strong>
+              <strong>{deviceLabel(at, device)}</strong>
               {at.store ? null : <span class="sub">{storeName(at, device.storeId)}</span>}
               <span class="sub">{healthSteps[device.state]}</span>
             </div>
-            <Badge tone="warn">{healthStates[device.state]}</Badge>
+            <span class="row">
+              <Badge tone="warn">{healthStates[device.state]}</Badge>
+              {at.store ? (
+                <a
+                  class="button"
+                  href={`/console/agents/${device.deviceId}`}
+                  aria-label={`${t.open}: ${deviceLabel(at, device)}`}
+                >
+                  {t.open}
+                </a>
+              ) : null}
+            </span>
           </li>
         ))}
         {others.slice(0, SILENT_LIMIT).map((agent) => (

@@ -942,7 +942,7 @@ describe('pages of the store manager', () => {
     // Today names it too, and calls nothing green then.
     const today = await get('/console')
     expect(today).toMatch(
-      new RegExp(`href="/console/agents/${deviceId}">${name}</a>[^]*?class="badge warn">No answer<`),
+      new RegExp(`${name}</strong>[^]*?class="badge warn">No answer<[^]*?href="/console/agents/${deviceId}"`),
     )
     expect(today).not.toContain('Stations and gates work with the cloud.')
   })
