@@ -163,6 +163,7 @@ export const REASON_TEXTS = codes({
   token_invalid: 'The authorization is for another device.',
   token_revoked: 'The authorization was revoked. Request a new one.',
   too_far: 'The customer is not at the store.',
+  too_many_agents: 'The account has 5,000 agents, which is the most. Revoke agents that are not in use.',
   too_many_images: 'The pictures of the account fill its 20 GB (sandbox: 1 GB). Set `imageUrl` to pictures elsewhere.',
   too_many_keys: 'The account has too many keys. Revoke keys that are not in use.',
   too_many_messages: 'A request for help holds 50 messages. Open another one.',

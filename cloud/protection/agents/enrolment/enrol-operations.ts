@@ -28,6 +28,7 @@ export const createEnrolmentCode = operation({
   summary: 'Creates a code with which one edge agent enrols in a store.',
   description:
     'Valid for 15 minutes and one agent. It contains the thumbprint of the root key, which the agent checks.',
+  refusals: ['too_many_agents'],
   changes: true,
   secretResponse: true,
   request: z.strictObject({ storeId: Id, name: text(120).optional() }),

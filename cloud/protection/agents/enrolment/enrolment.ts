@@ -138,12 +138,36 @@ function grouped(text: string): string {
   return text.replace(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Creates a one-time code for one agent of this store. Only its hash is stored. */
+/** Maximum agents of an account, in one mode, with the codes for further ones. */
+export const AGENTS_LIMIT = 5_000
+
+/** Throws 409 if the tenant has `AGENTS_LIMIT` agents and codes for further ones. */
+async function assertFewAgents({ db, nowMs }: Call, tenant: string): Promise<void> {
+  const all = (of: { count: number | string | bigint }) => Number(of.count)
+  const agents = await db
+    .selectFrom('agent')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('tenant', '=', tenant)
+    .where('revoked_ms', 'is', null)
+    .executeTakeFirstOrThrow()
+  const codes = await db
+    .selectFrom('enrolment_code')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('tenant', '=', tenant)
+    .where('agent_id', 'is', null)
+    .where('expires_ms', '>', nowMs)
+    .executeTakeFirstOrThrow()
+  if (all(agents) + all(codes) >= AGENTS_LIMIT)
+    throw precondition('too_many_agents', `this account has ${AGENTS_LIMIT} agents, which is the most: revoke others`)
+}
+
+/** Creates a one-time code for one agent of this store. Only its hash is stored. Throws 409 `too_many_agents`. */
 export async function createCode(
   call: Call,
   store: Row<'store'>,
   name: string,
 ): Promise<{ code: string; expiresMs: number }> {
+  await assertFewAgents(call, store.tenant)
   const { platform, authority } = call.services
   const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)
   const root = crockford.encode(authority.rootThumbprint.subarray(0, ROOT_BYTES))

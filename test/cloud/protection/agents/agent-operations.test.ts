@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { AGENTS_LIMIT } from '../../../../cloud/protection/agents/enrolment/enrolment.ts'
 import { CLOUD_AUDIENCE } from '../../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../../policy/documents/signed-document.ts'
@@ -38,6 +39,33 @@ onEveryDatabase('operations about agents', (kind) => {
         deviceId: shop.devices.pos_deactivator,
       })
     ).body
+
+  it('an account has a limited number of agents, with the codes for further ones', async () => {
+    const { database } = shop.cloud.db
+    const row = await database.reads
+      .selectFrom('agent')
+      .selectAll()
+      .where('agent_id', '=', agent.agentId)
+      .executeTakeFirstOrThrow()
+    const others = Array.from({ length: AGENTS_LIMIT }, (_, n) => ({
+      ...row,
+      agent_id: `agt_x${n}`,
+      x: `x${n}`,
+      ledger_id: `l${n}`,
+    }))
+    await database.write(async (db) => {
+      for (let n = 0; n < others.length; n += 200)
+        await db
+          .insertInto('agent')
+          .values(others.slice(n, n + 200))
+          .execute()
+    })
+    expect((await shop.call('createEnrolmentCode', { storeId: shop.storeId })).body).toMatchObject({
+      reason: 'too_many_agents',
+    })
+    await database.write((db) => db.deleteFrom('agent').where('agent_id', 'like', 'agt_x%').execute())
+    expect((await shop.call('createEnrolmentCode', { storeId: shop.storeId })).status).toBe(200)
+  })
 
   it('fetchAgents returns what each agent reported and what the cloud stores about it', async () => {
     const { cloud } = shop.cloud
