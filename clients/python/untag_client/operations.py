@@ -1973,6 +1973,7 @@ FetchAuditLogRequest = TypedDict(
     "FetchAuditLogRequest",
     {
         "since": NotRequired[str],
+        "latest": NotRequired[Literal[True]],
         "entityId": NotRequired[str],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],

@@ -41,6 +41,7 @@ export const auditPage = page<Audit>({
     const cursor = at.query.get('cursor') ?? undefined
     const log = await at.run(fetchAuditLog, {
       since: new Date(startOfDay(from)).toISOString(),
+      latest: true,
       limit: PAGE_SIZE,
       ...(ENTITY.test(entityId) && { entityId }),
       ...(cursor !== undefined && { cursor }),

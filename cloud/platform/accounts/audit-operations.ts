@@ -11,6 +11,7 @@ import type { Row } from '../persistence/schema.ts'
 interface AuditFilter {
   tenant: string
   sinceMs: number | undefined
+  isLatest: boolean
   entityId: string | undefined
   /** Last entry of the previous page. */
   after: string | undefined
@@ -21,21 +22,24 @@ interface AuditFilter {
   limit: number
 }
 
-/** Entries of one tenant, oldest first, at most `limit`. */
+/** Entries of one tenant, at most `limit`: the oldest first, or with `isLatest` the newest. */
 function listAuditEntries(
   db: Db,
-  { tenant, sinceMs, entityId, after, upTo, only, limit }: AuditFilter,
+  { tenant, sinceMs, isLatest, entityId, after, upTo, only, limit }: AuditFilter,
 ): Promise<Row<'audit_entry'>[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
   if (sinceMs !== undefined)
     // The id begins with the time, so the index finds the first entry.
     query = query.where('at_ms', '>=', sinceMs).where('entry_id', '>=', firstIdAt('aud', sinceMs - ID_GUARD_MS))
-  if (upTo !== undefined) query = query.where('entry_id', '<=', upTo)
+  if (upTo !== undefined) query = query.where('entry_id', isLatest ? '>=' : '<=', upTo)
   if (entityId !== undefined) query = query.where('entity_id', '=', entityId)
-  if (after !== undefined) query = query.where('entry_id', '>', after)
+  if (after !== undefined) query = query.where('entry_id', isLatest ? '<' : '>', after)
   if (only)
     query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
-  return query.orderBy('entry_id').limit(limit).execute()
+  return query
+    .orderBy('entry_id', isLatest ? 'desc' : 'asc')
+    .limit(limit)
+    .execute()
 }
 
 /** Clocks of several processes may differ by this time, ms. */
@@ -46,15 +50,13 @@ const LOOKED_AT = 10_000
 /** Last entry that a page after `after` looks at; undefined if it may look at all. */
 async function endOfPage(
   db: Db,
-  { tenant, sinceMs, after }: Pick<AuditFilter, 'tenant' | 'sinceMs' | 'after'>,
+  { tenant, sinceMs, isLatest, after }: Pick<AuditFilter, 'tenant' | 'sinceMs' | 'isLatest' | 'after'>,
 ): Promise<string | undefined> {
-  const from = [after ?? '', sinceMs === undefined ? '' : firstIdAt('aud', sinceMs - ID_GUARD_MS)].sort().at(-1) ?? ''
-  const end = await db
-    .selectFrom('audit_entry')
-    .select('entry_id')
-    .where('tenant', '=', tenant)
-    .where('entry_id', '>', from)
-    .orderBy('entry_id')
+  const first = sinceMs === undefined ? '' : firstIdAt('aud', sinceMs - ID_GUARD_MS)
+  const all = db.selectFrom('audit_entry').select('entry_id').where('tenant', '=', tenant).where('entry_id', '>', first)
+  const looked = after === undefined ? all : all.where('entry_id', isLatest ? '<' : '>', after)
+  const end = await looked
+    .orderBy('entry_id', isLatest ? 'desc' : 'asc')
     .offset(LOOKED_AT - 1)
     .limit(1)
     .executeTakeFirst()
@@ -106,17 +108,19 @@ export const fetchAuditLog = operation({
   mayBeStale: true,
   request: z.strictObject({
     since: Timestamp.optional(),
+    latest: z.literal(true).optional().describe('The newest first.'),
     entityId: Id.optional(),
     limit: Limit.optional(),
     cursor: cursorField('aud').optional(),
   }),
   response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T00:00:00Z' },
-  async run(call, { since, entityId, limit = DEFAULT_PAGE, cursor }) {
+  async run(call, { since, latest, entityId, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
     const page = {
       tenant: caller.tenant,
       sinceMs: since === undefined ? undefined : Date.parse(since),
+      isLatest: latest === true,
       after: cursor,
     }
     const only = caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds }

@@ -229,13 +229,20 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const cookie = `__Host-untag_session=${owner}`
     const { text } = await open('/console/users', cookie)
     const field = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
-    const hidden = Object.fromEntries(['_csrf', '_mode', '_store', '_key', '_form'].map((name) => [name, field(name)]))
-    const form = { ...hidden, _action: 'invite', email: 'neu@shop.example', role: 'viewer', store_id: '' }
+    const hidden = Object.fromEntries(['_csrf', '_mode', '_store', '_key'].map((name) => [name, field(name)]))
+    const form = {
+      ...hidden,
+      _action: 'invite',
+      _form: 'invite',
+      email: 'neu@shop.example',
+      role: 'viewer',
+      store_id: '',
+    }
     const answer = await send('/console/users', form, { cookie, origin: 'https://shop.example' })
     expect(await answer.text()).toMatch(/\/console\/invitations\/untag_ui_/)
     // An owner of one store: the field of the store is marked, with the reason.
     const { stores } = await cloud.ok(owner, 'fetchStores')
-    const wrong = { ...form, role: 'owner', store_id: stores[0]?.storeId ?? '' }
+    const wrong = { ...form, _key: 'another', role: 'owner', store_id: stores[0]?.storeId ?? '' }
     const refused = await (await send('/console/users', wrong, { cookie, origin: 'https://shop.example' })).text()
     expect(refused).toMatch(/name="store_id"[^>]*aria-invalid="true"/)
     expect(refused).toMatch(/An owner has all stores|gehören alle Filialen dazu/)

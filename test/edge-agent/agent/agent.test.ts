@@ -207,7 +207,7 @@ describe('an agent at a station', () => {
     expect(await release(`${receipt.slice(0, -8)}AAAAAAAA`)).toMatchObject({ reason: 'token_invalid' })
     expect(await release('HTTPS://SHOP.EXAMPLE/R/NONSENSE')).toMatchObject({ reason: 'token_invalid' })
     await store.drive(store.shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId }))
-    expect(await release(receipt)).toMatchObject({ reason: 'item_not_paid' })
+    expect(await release(receipt)).toMatchObject({ reason: 'token_revoked' })
     await store.until('the denial', () => store.agent.trust.heldVersions().deny?.[1] !== 0)
     await offline()
     expect(await release(receipt)).toMatchObject({ reason: 'token_revoked', offline: true })

@@ -171,7 +171,7 @@ describe('an offline decision about an item', () => {
     const { epc } = await newItem({ price: 999, brand: 'Nordhof' })
     const { receipt } = await buyAndCut(epc)
     const cents = Math.round(product().price * 100)
-    expect(factsOf(receipt)).toEqual([{ category: 'bekleidung', brand: 'Nordhof', priceCent: cents }])
+    expect(factsOf(receipt)).toEqual([{ category: 'Bekleidung', brand: 'Nordhof', priceCent: cents }])
     expect(store.agent.items.find('epc', epc)?.priceCent).toBe(cents)
   })
 })

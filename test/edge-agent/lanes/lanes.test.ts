@@ -198,7 +198,7 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
     // A receipt alone moves no device, because any tag in the detacher would come off.
-    const goods = { name: cheap().name, category: 'bekleidung', brand: 'Fadenfroh', priceCent: 2_499 }
+    const goods = { name: cheap().name, category: 'Bekleidung', brand: 'Fadenfroh', priceCent: 2_499 }
     expect([results(), store.pulses('detacher')]).toEqual([
       [{ kind: 'receipt', left: 2, next: [{ ...goods, quantity: 2 }] }],
       0,

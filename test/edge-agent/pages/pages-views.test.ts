@@ -136,7 +136,9 @@ describe('a result at the station', () => {
       ...decision({ authorized: false, reason: 'already_redeemed' }),
       used: { at, deviceName: 'Kasse 1' },
     }
-    expect(resultView(again, de)?.message).toMatch(/sind ab, zuletzt am 27\. November um 14:02: Kasse 1\.$/)
+    expect(resultView(again, de)?.message).toMatch(
+      /sind ab, zuletzt am 27\. November um 14:02 an diesem Gerät: Kasse 1\.$/,
+    )
     expect(resultView({ kind: 'receipt', left: 0, used: { at } }, en)).toMatchObject({
       headline: 'Already released',
       message: expect.stringMatching(/came off, last on November 27 at 14:02\.$/),
