@@ -114,6 +114,21 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.ok(bound.key, 'fetchRegistrations')).registrations).toEqual([])
     const log: Json[] = (await cloud.ok(bound.key, 'fetchAuditLog')).entries
     expect(log.map((e) => e.entityId)).toEqual([child.keyId])
+    // The same entries from both ends, whole and in pages.
+    const pages = async (fields: Json) => {
+      const ids: string[] = []
+      for (let cursor: string | undefined; ;) {
+        const page = await cloud.ok(key, 'fetchAuditLog', { ...fields, ...(cursor && { cursor }) })
+        ids.push(...page.entries.map((e: Json) => e.entryId))
+        cursor = page.nextCursor
+        if (cursor === undefined) return ids
+      }
+    }
+    const oldestFirst = await pages({})
+    expect(oldestFirst.length).toBeGreaterThan(2)
+    expect(await pages({ latest: true })).toEqual(oldestFirst.toReversed())
+    expect(await pages({ latest: true, limit: 2 })).toEqual(oldestFirst.toReversed())
+    expect((await cloud.ok(bound.key, 'fetchAuditLog', { latest: true })).entries).toEqual(log)
     const stranger = await cloud.key('secret', 'test', { account: 'Stranger' })
     const foreign = (await cloud.ok(stranger, 'fetchStores')).stores[0].storeId
     expect((await cloud.call(key, 'createApiKey', { kind: 'secret', name: 'x', storeIds: [foreign] })).status).toBe(404)
