@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { gtinOfLine, isSoldLine, tagsOf, takesBack, type TillSale } from './till-sale.ts'
+import { gtinOfLine, isSoldLine, tagCountOf, takesBack, type TillSale } from './till-sale.ts'
 
 /** Pieces that tills sold without naming their tags, for which tags of the same product may pass (ADR till-sales). */
 
@@ -19,10 +19,11 @@ export function productHash(storeId: string, gtin14: string): string {
 export function piecesWithoutTag({ lines }: Pick<TillSale, 'lines'>): Map<string, number> {
   const pieces = new Map<string, number>()
   for (const line of lines) {
-    const isBack = takesBack(line)
-    if (!isBack && !isSoldLine(line)) continue
     const gtin = gtinOfLine(line)
-    const unnamed = Math.max(0, Math.abs(line.quantity) - tagsOf(line).length)
+    // Some tills cancel a piece by a negative price. A discount or empties without a product say nothing of one.
+    const isBack = takesBack(line) || (!isSoldLine(line) && gtin !== undefined)
+    if (!isBack && !isSoldLine(line)) continue
+    const unnamed = Math.max(0, Math.abs(line.quantity) - tagCountOf(line))
     if (isBack && gtin === undefined && unnamed > 0) return new Map()
     if (gtin === undefined || (!isBack && !Number.isInteger(line.quantity))) continue
     pieces.set(gtin, (pieces.get(gtin) ?? 0) + (isBack ? -Math.ceil(unnamed) : unnamed))

@@ -255,7 +255,7 @@ export function lineIdOf({ lineId }: Pick<SaleLine, 'lineId'>, index: number): s
 }
 
 /** Greatest number of tags in one list: a piece may be named by several kinds of tag. */
-function tagCountOf({ epcs = [], tagUids = [], tagIds = [] }: NamedTags): number {
+export function tagCountOf({ epcs = [], tagUids = [], tagIds = [] }: NamedTags): number {
   return Math.max(epcs.length, tagUids.length, tagIds.length)
 }
 
@@ -386,7 +386,9 @@ export function isSoldLine({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 
 export function cameBackAtOnce({ lines }: Pick<TillSale, 'lines'>, isCancelled = cancelledTags({ lines })): number[] {
   const back = lines.map((line) => (takesBack(line) ? Math.abs(line.quantity) : 0))
   const sold = new Map<string, number[]>()
-  for (const [i, line] of lines.entries()) {
+  // Pieces without tags first: a line that cancels without a tag hardly means a tagged one.
+  const order = [...lines.entries()].toSorted(([, a], [, b]) => Math.min(tagCountOf(a), 1) - Math.min(tagCountOf(b), 1))
+  for (const [i, line] of order) {
     if (takesBack(line)) continue
     const cancelled = tagsOf(line).filter((tag) => isCancelled(i, tag))
     const ofKind = KINDS.map(([, kind]) => cancelled.filter((tag) => tag.kind === kind).length)

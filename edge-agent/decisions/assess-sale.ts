@@ -1,4 +1,5 @@
 import {
+  cameBackAtOnce,
   cancelledTags,
   lineIdOf,
   SALE_AGE_MS,
@@ -53,6 +54,7 @@ export function assessSale(
     sale,
     (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
   )
+  const back = cameBackAtOnce(sale, isCancelledIn)
   const found: SaleAnswer['items'] = []
   for (const [i, line] of sale.lines.entries()) {
     let known = 0
@@ -71,7 +73,7 @@ export function assessSale(
           ? whyHeld(tag, item)
           : (whyDoubtful(tag, item) ??
             (isTwice ? soldBefore(tag) : undefined) ??
-            (!taken && known >= Math.ceil(line.quantity) ? moreItems(tag) : undefined))
+            (!taken && known >= Math.ceil(line.quantity - (back[i] ?? 0)) ? moreItems(tag) : undefined))
       if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
       const isChanged = becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
       if (isChanged && tag.isValid && !taken) {

@@ -36,7 +36,7 @@ export type SoldByCode =
 interface SaleCodesParts {
   ledger: Pick<Ledger, 'till'>
   link: Pick<CloudLink, 'isOnline' | 'call'>
-  trust: Pick<Trust, 'policy' | 'stage'>
+  trust: Pick<Trust, 'policy' | 'stage' | 'keys'>
   clock: Pick<AgentClock, 'now'>
   storeId: string
   agentId: string
@@ -54,8 +54,13 @@ export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<S
   const { link, storeId } = parts
   if (!looksLikeReceiptCode(text)) return { kind: 'none', why: 'unknown_code' }
   const answer = link.isOnline ? await link.call('getReceiptFromCode', { storeId, code: text }) : undefined
-  if (answer?.kind === 'answered' && typeof answer.body['token'] === 'string')
-    return { kind: 'receipt', text: answer.body['token'], releases: answer.body['releases'] === true }
+  if (answer?.kind === 'answered' && typeof answer.body['token'] === 'string') {
+    const token = answer.body['token']
+    // Another till may have printed the code on a sale that the cloud does not have yet.
+    return isOfOthers(parts, text, token)
+      ? { kind: 'none', why: 'needs_staff' }
+      : { kind: 'receipt', text: token, releases: answer.body['releases'] === true }
+  }
   if (answer?.kind === 'refused' && answer.code === 'receipt_expired') return { kind: 'none', why: 'receipt_expired' }
   if (answer?.kind === 'refused' && answer.code === 'code_of_several_sales') return { kind: 'none', why: 'needs_staff' }
   const isUnknown = answer?.kind === 'refused' && answer.status === 404
@@ -63,6 +68,15 @@ export async function saleOfCode(parts: SaleCodesParts, text: string): Promise<S
   if (known) return known
   await parts.fetchFromHome(receiptCodeHash(storeId, text))
   return knownHere(parts, text) ?? { kind: 'none', why: isUnknown ? 'unknown_code' : 'needs_connection' }
+}
+
+/** True if a sale that is known here, other than that of the receipt, has the code. */
+function isOfOthers(parts: Omit<SaleCodesParts, 'fetchFromHome'>, text: string, receipt: string): boolean {
+  const { trust, clock, storeId } = parts
+  const sales = salesOfCode(parts, receiptCodeHash(storeId, text), clock.now().nowMs / 1_000)
+  if (sales.length === 0) return false
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId })
+  return !opened.ok || sales.some(({ sale }) => sale !== hex(opened.claims.cti))
 }
 
 function salesOfCode(

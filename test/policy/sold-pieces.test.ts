@@ -31,6 +31,8 @@ it.each<[string, SaleLine[], number | undefined]>([
     [line(), line({ ean: undefined, name: 'x', quantity: -1 })],
     undefined,
   ],
+  ['no piece that a negative price cancels', [line({ quantity: 2 }), line({ priceUnit: -990 })], 1],
+  ['a piece with two kinds of tags once', [line({ quantity: 2, epcs: [EPC], tagUids: ['04A1B2C3D4E580'] })], 1],
   ['pieces beside a discount', [line(), line({ ean: undefined, name: 'discount', priceUnit: -100 })], 1],
   ['no weighed goods', [line({ quantity: 0.5 })], undefined],
   ['at most 100', [line({ quantity: 5_000 })], 100],

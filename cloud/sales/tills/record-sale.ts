@@ -33,8 +33,9 @@ import { insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
-import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale } from './queries.ts'
+import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale, soldTimes } from './queries.ts'
 import { holdRows, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
+import { takeExchanged } from './exchanged-goods.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyReturnsOfItems, applyWaitingReturns, itemsThatMayWait, waitForSales } from './return-goods.ts'
@@ -173,8 +174,16 @@ async function comeBackBefore(
   const itemOf = await itemsWith(call.db, store.tenant, sale.lines)
   const named = sale.lines.flatMap(tagsOf).filter((tag) => tag.isValid && keys.has(saleTagKey(tag)))
   const items = named.flatMap(({ kind, id }) => itemOf({ [kind]: id }) ?? [])
+  const soldAt = await soldTimes(
+    call.db,
+    items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? []),
+  )
+  // Goods that were sold once more since this sale belong to the newer one.
   const sold = [...new Map(items.map((item) => [item.item_id, item])).values()].filter(
-    (item) => item.store_id === store.store_id && isSold(item.item_status),
+    (item) =>
+      item.store_id === store.store_id &&
+      isSold(item.item_status) &&
+      (soldAt.get(item.purchase_id ?? '')?.atMs ?? Number.POSITIVE_INFINITY) < storedMs,
   )
   if (sold.length === 0) return null
   await paidAtUntag(call, store, sold, about)
@@ -244,7 +253,7 @@ async function bookSale(
     if (others.has(item?.purchase_id ?? ''))
       doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
   const back = inStore.filter((item) => isSold(item.item_status))
-  await moveBack(call, back, 'returned', { reason: `returned with ${about}` })
+  await takeExchanged(call, back, `returned with ${about}`)
   // Their sale may be on its way.
   const unsold = await itemsThatMayWait(
     db,

@@ -134,7 +134,7 @@ export async function rowsOfSale(
       const { item } = each
       if (item && items.includes(item)) continue // one piece named by two kinds of tag
       const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
-      const isMore = items.length >= Math.ceil(line.quantity)
+      const isMore = items.length >= soldPieces(row)
       const code = whyDoubtful(store, each, isStopped) ?? (item && doubtOf(item, row, { taken, isMore, isChanged }))
       if (code !== undefined)
         rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })

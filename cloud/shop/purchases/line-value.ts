@@ -35,7 +35,7 @@ export function toReturnedLines(
   return piecesOf(refund).map(({ itemLineId, quantity }) => ({
     itemLineId,
     quantity: Math.ceil(quantity),
-    ...(!Number.isInteger(quantity) && { part: Math.round(quantity * 1_000_000) / 1_000_000 }),
+    ...(!Number.isInteger(quantity) && { part: Math.round(quantity * 1e12) / 1e12 }),
   }))
 }
 
@@ -46,7 +46,7 @@ export function soldPieces({ quantity, came_back }: Pick<Row<'purchase_line'>, '
 
 /** Pieces that are left of `sold` after `gone` came back. Parts of weighed goods are rounded. */
 export function piecesLeft(sold: number, gone: number | undefined): number {
-  return Math.round((sold - (gone ?? 0)) * 10_000) / 10_000
+  return Math.round((sold - (gone ?? 0)) * 1e9) / 1e9
 }
 
 /**

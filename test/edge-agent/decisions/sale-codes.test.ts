@@ -111,6 +111,15 @@ it('opens online for a sale that the till sent to the cloud', async () => {
   expect(await scan(text)).toMatchObject(USED)
 })
 
+it('needs staff for a code that another till printed on a sale that the cloud does not have yet', async () => {
+  pair()
+  const text = code()
+  await store.drive(store.shop.ok('recordSales', { storeId: store.shop.storeId, sales: [sale([text])] }))
+  await post('/v1/sales', sale([text], { tillId: 'till-2' }))
+  expect(store.agent.ledger.journal.waiting).toBe(1)
+  expect(await scan(text)).toMatchObject({ why: 'needs_staff' })
+})
+
 it('releases without the cloud only the tags that its sale names, each once', async () => {
   pair()
   const epcs: string[] = []

@@ -31,12 +31,15 @@ onEveryDatabase('a return to a till', (kind) => {
 
   it('pays what was paid for the goods, although others came back in the same sale', async () => {
     const { epc } = await shop.newItem(shop.products[0])
-    await sell({ priceUnit: 4_000, name: 'Hemd', epcs: [epc] })
+    const former = await sell({ priceUnit: 4_000, name: 'Hemd', epcs: [epc] })
     const exchange = await sell(
       { priceUnit: 10_000, name: 'Jacke' },
       { priceUnit: 4_000, name: 'Hemd', quantity: -1, epcs: [epc] },
     )
     expect(await purchase(exchange)).toMatchObject({ total: 60, items: [{ paid: 100 }, { paid: 0, cameBack: 1 }] })
+    // The exchange has credited the shirt.
+    expect(await back(former)).toBe('already_refunded')
+    expect(await purchase(former)).toMatchObject({ refunded: 0, refunds: [{ amount: 0, lines: [{ quantity: 1 }] }] })
     expect(await back(exchange, [{ lineId: '2' }])).toBe('invalid')
     expect(await back(exchange, [{ lineId: '1' }])).toBe(10_000)
     expect(await back(exchange, [{ lineId: '1' }])).toBe('already_refunded')
@@ -92,12 +95,34 @@ onEveryDatabase('a return to a till', (kind) => {
     expect((await ask()).authorized).toBe(false)
   })
 
+  it('makes no more tags paid than pieces are left', async () => {
+    const { ean } = shop.products[0]
+    const epcs = [(await shop.newItem(shop.products[0])).epc, (await shop.newItem(shop.products[0])).epc]
+    const line = { ean, priceUnit: 4_990 }
+    const sale = { saleId: `m${++number}`, occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString() }
+    const lines = [
+      { ...line, vat: 19, quantity: 2, epcs },
+      { ...line, vat: 19, quantity: -1 },
+    ]
+    const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [{ ...sale, lines }] })
+    expect(results[0]).toMatchObject({
+      items: [{ itemStatus: 'paid' }, { itemStatus: 'sellable' }],
+      warnings: [{ code: 'sale_of_more_items' }],
+    })
+    // A line that cancels without a tag means pieces without tags first.
+    const own = (await shop.newItem(shop.products[0])).epc
+    const mixed = await sell({ ...line, epcs: [own] }, line, { ...line, quantity: -1 })
+    expect(await back(mixed, undefined, { epcs: [own] })).toBe(4_990)
+  })
+
   it('pays a part of weighed goods by its weight, until nothing is left', async () => {
     const apples = { priceUnit: 300, vat: 7, name: 'Äpfel' }
     const sale = await sell({ ...apples, quantity: 1.2 }, { priceUnit: 100, name: 'Tüte' })
     expect(await back(sale, [{ lineId: '1', quantity: 2 }])).toBe('already_refunded')
     expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)
-    expect(await purchase(sale)).toMatchObject({ refunds: [{ lines: [{ quantity: 1, part: 0.333333 }] }] })
+    expect(await purchase(sale)).toMatchObject({
+      refunds: [{ lines: [{ quantity: 1, part: expect.closeTo(1 / 3, 6) }] }],
+    })
     expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)
     expect(await back(sale, [{ lineId: '1', quantity: 0.5 }])).toBe('already_refunded')
     expect(await back(sale, [{ lineId: '1', quantity: 0.4 }])).toBe(120)

@@ -138,6 +138,7 @@ it('take back goods of many purchases with few statements', async () => {
   await record(...epcs.map((epc) => saleOf([epc])))
   const sale = saleOf(epcs)
   const lines = sale.lines.map((line) => ({ ...line, quantity: -100 }))
-  expect(await countStatements(() => record({ ...sale, lines }))).toBeLessThan(600)
+  // Up to 20 former sales note what came back.
+  expect(await countStatements(() => record({ ...sale, lines }))).toBeLessThan(800)
   expect(await statuses(epcs)).toEqual(new Set(['returned']))
 })

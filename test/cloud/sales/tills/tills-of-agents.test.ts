@@ -554,6 +554,22 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     }
   })
 
+  it('that was sold again, came back and was sold once more belongs to the newest sale, however late it arrives', async () => {
+    const epc = await item()
+    const [first, second, third] = [saleOf(epc), saleOf(epc), saleOf(epc)]
+    await report(till, sold(first))
+    const at = (ms: number, evidence: TillEvidence) => till.report([till.row({ evidence, atMs: ago(-ms) })])
+    await at(1_000, returned({ returnId: `q${number}`, epcs: [epc], resellable: true }))
+    await at(4_000, sold(third))
+    expect(await statusOf(epc)).toBe('paid')
+    // The row of the second sale was on its way while the goods came back and were sold.
+    await at(2_000, { ...sold(second), resold: [`epc ${epc}`] } as TillEvidence)
+    await at(5_000, { kind: 'sale_void', saleId: second.saleId, tillId: 'till-3' })
+    expect(await statusOf(epc)).toBe('paid')
+    const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId: third.saleId })
+    expect(purchases[0]).toMatchObject({ status: 'SUCCESS', refunded: 0 })
+  })
+
   it('makes one purchase, however often it arrives', async () => {
     const sale = saleOf(await item())
     const before = await completed()
