@@ -21,6 +21,8 @@ export interface AuthorizeRequest {
   token?: string | undefined
   /** A receipt token, or the whole text that was scanned. */
   receipt?: string | undefined
+  /** True if the receipt stands for a printed code that opens a barrier: it lets no tag pass by its product. */
+  isOnlyBarrier?: true | undefined
   /** Sale of a till that a printed code names, if the cloud has not signed its receipt yet, or cannot be reached. */
   sale?: KnownSale | undefined
   /** Pick-up code of an order, which opens its locker. Only the cloud can decide about it. */

@@ -162,7 +162,7 @@ export class LaneReader {
     if (sold.kind === 'sale')
       return isExit ? { request: { ...base, sale: sold.sale, identifiers: {} } } : notUnderstood('needs_connection')
     // A remembered receipt would cover tags by their products.
-    if (!sold.releases) return { request: { ...base, receipt: sold.text, identifiers: {} } }
+    if (!sold.releases) return { request: { ...base, receipt: sold.text, isOnlyBarrier: true, identifiers: {} } }
     const rest = this.#rememberReceipt(deviceId, this.#parts.deviceOf(deviceId), sold.text)
     return rest
       ? { result: receiptResult(this.#parts.items, rest) }

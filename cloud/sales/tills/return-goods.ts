@@ -338,16 +338,13 @@ export async function applyReturnsOfItems(
 ): Promise<void> {
   const keys = itemIds.map((itemId) => ITEM_KEY + itemId)
   const due = (await waitingReturns(call.db, store.store_id, keys)).filter((row) => row.stored_ms >= soldMs)
-  // Of several returns of one item, the first came after this sale.
+  // Of several returns of one item, the first came after this sale. The others wait for their own sales.
   const ofItems = [...groupBy(due, (row) => row.sale_key).values()]
   const firsts = ofItems.flatMap(([first]) => first ?? [])
   const returns = [...groupBy(firsts, ({ return_key: key }) => key.slice(0, key.indexOf(' '))).values()]
   const last = returns.slice(WAITING_RETURNS_LIMIT - 1).flat()
   for (const rows of [...returns.slice(0, WAITING_RETURNS_LIMIT - 1), last])
     await applyWaiting(call, store, purchaseId, joined(rows), rows)
-  const others = ofItems.flatMap((rows) => rows.slice(1))
-  if (others.length === 0) return
-  await applyWaiting(call, store, purchaseId, joined(others), others)
 }
 
 /** The rows of the items of a return as one return. */

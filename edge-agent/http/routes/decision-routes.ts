@@ -120,7 +120,7 @@ async function presentedAs(
   { token, receipt, scan, protectionAction }: z.output<typeof AuthorizeRequest>,
   isItemNamed: boolean,
   saleOfCode: (text: string) => Promise<SoldByCode>,
-): Promise<Pick<Presented, 'token' | 'receipt' | 'sale'> & { epc?: string }> {
+): Promise<Pick<Presented, 'token' | 'receipt' | 'sale' | 'isOnlyBarrier'> & { epc?: string }> {
   if (token !== undefined) return { token }
   if (receipt !== undefined) return { receipt }
   if (scan === undefined) return {}
@@ -130,7 +130,8 @@ async function presentedAs(
   const sold = scanned.kind === 'unknown' ? await saleOfCode(scan) : undefined
   if (sold?.kind === 'sale') return { sale: sold.sale }
   if (sold?.kind !== 'receipt') return { receipt: scan }
-  if (sold.releases || (rightClassOf(protectionAction) === 'exit' && !isItemNamed)) return { receipt: sold.text }
+  if (sold.releases) return { receipt: sold.text }
+  if (rightClassOf(protectionAction) === 'exit' && !isItemNamed) return { receipt: sold.text, isOnlyBarrier: true }
   // The code only opens a barrier. Tags that its sale names are paid by themselves.
   return isItemNamed ? {} : { receipt: scan }
 }

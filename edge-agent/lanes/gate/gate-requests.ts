@@ -109,7 +109,7 @@ export class GateRequests {
   async #handleOnce(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { authorize, signal } = this.#parts
     const { deviceId, identifiers } = request
-    const receipt = hasItemIdentifier(identifiers) ? undefined : request.receipt
+    const receipt = hasItemIdentifier(identifiers) || request.isOnlyBarrier ? undefined : request.receipt
     const before = this.#passagesAt(deviceId)
     let answer: AuthorizeAnswer
     try {

@@ -102,6 +102,18 @@ it('let one tag of the product pass for each piece, also offline and after a res
   expect([await statusInCloud(b), await statusInCloud(c), await statusInCloud(d)]).toEqual(['paid', 'paid', 'sellable'])
 })
 
+it('are none by default: a code that a till printed opens the gate for no tag of the product', async () => {
+  await setPolicy({}, { passByProduct: 0 })
+  const [a, b] = [await newTag(), await newTag()]
+  const receiptCodes = ['2026112000004711']
+  const sales = [sale({ receiptCodes }, { quantity: 3 })]
+  await store.drive(store.shop.ok('recordSales', { storeId: store.shop.storeId, sales }))
+  const deviceId = store.shop.devices.exit_gate
+  const { body } = await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receiptCodes[0] } })
+  expect(body).toMatchObject({ answer: { authorized: true } })
+  expect([await passes(a), await passes(b)]).toEqual([false, false])
+})
+
 it('are used at the first read, before the disk has the use', async () => {
   const [a, b] = [await newTag(), await newTag()]
   await sell()
