@@ -135,6 +135,7 @@ export function Confirm({
     return (
       <ActionForm at={at} action={action} about={about}>
         <strong>{question}</strong>
+        <p>{explanation}</p>
         {children}
         <div class="form-foot">
           <Submit>{confirm}</Submit>

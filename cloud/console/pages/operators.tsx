@@ -1,6 +1,7 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 import {
   fetchOperators,
   registerOperator,
@@ -43,8 +44,18 @@ export const operatorsPage = page<Operators>({
     },
     newPin: {
       operation: updateOperator,
-      input: (form) => ({ operatorId: form.text('operatorId'), pin: form.text('pin') ?? null }),
+      input(form) {
+        const pin = form.text('pin')
+        // A refused form comes back with the field empty: sending it again must not remove the PIN.
+        if (pin === undefined) throw invalid('pin', 'is empty')
+        return { operatorId: form.text('operatorId'), pin }
+      },
       done: (texts) => texts.operators.pinReplaced,
+    },
+    removePin: {
+      operation: updateOperator,
+      input: (form) => ({ operatorId: form.text('operatorId'), pin: null }),
+      done: (texts) => texts.operators.pinRemoved,
     },
     remove: {
       operation: removeOperator,
@@ -66,47 +77,9 @@ export const operatorsPage = page<Operators>({
             </EmptyState>
           ) : (
             <List>
-              {shown.rows.map(({ operatorId, name, hasPin, hasCard }) => (
+              {shown.rows.map((operator) => (
                 <li>
-                  <div>
-                    <strong>{name}</strong>
-                    <span class="row">
-                      <Badge>{t.badge}</Badge>
-                      {hasPin ? <Badge>{t.pin}</Badge> : null}
-                      {hasCard ? <Badge>{t.card}</Badge> : null}
-                    </span>
-                  </div>
-                  <span class="row">
-                    <Confirm
-                      at={at}
-                      action="newBadge"
-                      about={{ operatorId }}
-                      label={t.newBadge}
-                      question={t.newBadgeQuestion(name)}
-                      explanation={t.newBadgeText}
-                      confirm={t.newBadge}
-                    />
-                    <Confirm
-                      at={at}
-                      action="newPin"
-                      about={{ operatorId }}
-                      label={t.changePin}
-                      question={t.changePinQuestion(name)}
-                      explanation={t.changePinText}
-                      confirm={t.savePin}
-                    >
-                      <PinField form={formOf(at, formId('newPin', { operatorId }))} id={`pin-${operatorId}`} at={at} />
-                    </Confirm>
-                    <Confirm
-                      at={at}
-                      action="remove"
-                      about={{ operatorId }}
-                      label={t.remove}
-                      question={t.removeQuestion(name)}
-                      explanation={t.removeText}
-                      confirm={t.remove}
-                    />
-                  </span>
+                  <Person at={at} operator={operator} />
                 </li>
               ))}
             </List>
@@ -128,6 +101,72 @@ export const operatorsPage = page<Operators>({
   },
 })
 
+/** One person of the list, with the buttons for badge, PIN and removal. */
+function Person({ at, operator }: { at: ViewContext; operator: Operators[number] }) {
+  const t = at.texts.operators
+  const { operatorId, name, hasPin, hasCard } = operator
+  return (
+    <>
+      <div>
+        <strong>{name}</strong>
+        <span class="row">
+          <Badge>{t.badge}</Badge>
+          {hasPin ? <Badge>{t.pin}</Badge> : null}
+          {hasCard ? <Badge>{t.card}</Badge> : null}
+        </span>
+      </div>
+      <span class="row">
+        <Confirm
+          at={at}
+          action="newBadge"
+          about={{ operatorId }}
+          label={t.newBadge}
+          question={t.newBadgeQuestion(name)}
+          explanation={t.newBadgeText}
+          confirm={t.newBadge}
+        />
+        <Confirm
+          at={at}
+          action="newPin"
+          about={{ operatorId }}
+          label={t.changePin}
+          question={t.changePinQuestion(name)}
+          explanation={t.changePinText}
+          confirm={t.savePin}
+        >
+          <PinField
+            at={at}
+            form={formOf(at, formId('newPin', { operatorId }))}
+            id={`pin-${operatorId}`}
+            label={t.changePin}
+            required
+          />
+        </Confirm>
+        {hasPin ? (
+          <Confirm
+            at={at}
+            action="removePin"
+            about={{ operatorId }}
+            label={t.removePin}
+            question={t.removePinQuestion(name)}
+            explanation={t.removePinText}
+            confirm={t.removePin}
+          />
+        ) : null}
+        <Confirm
+          at={at}
+          action="remove"
+          about={{ operatorId }}
+          label={t.remove}
+          question={t.removeQuestion(name)}
+          explanation={t.removeText}
+          confirm={t.remove}
+        />
+      </span>
+    </>
+  )
+}
+
 /** What one of the page's forms held and which errors it has. */
 function formOf(at: ViewContext, id: string): FormState {
   if (at.form.id !== id) return NO_FORM
@@ -135,8 +174,15 @@ function formOf(at: ViewContext, id: string): FormState {
   return errors['pin'] === undefined ? at.form : { ...at.form, errors: { ...errors, pin: at.texts.operators.pinRule } }
 }
 
-function PinField({ at, form, id }: { at: ViewContext; form: FormState; id?: string }) {
-  const t = at.texts.operators
+interface PinFieldProps {
+  at: ViewContext
+  form: FormState
+  id?: string
+  label?: string
+  required?: boolean
+}
+
+function PinField({ at, form, id, label = at.texts.operators.newPin, required = false }: PinFieldProps) {
   return (
     <TextField
       form={form}
@@ -145,9 +191,10 @@ function PinField({ at, form, id }: { at: ViewContext; form: FormState; id?: str
       type="password"
       inputmode="numeric"
       autocomplete="new-password"
-      label={t.newPin}
-      hint={t.pinHint}
+      label={label}
+      hint={at.texts.operators.pinHint}
       maxlength={12}
+      required={required}
     />
   )
 }

@@ -97,6 +97,27 @@ it('customers: hands out what is stored of one, and erases it after the id was t
   expect((await post(path, 'export', { userId }, { role: 'manager' })).status).toBe(403)
 })
 
+it('operators: an empty field never removes a PIN, only the button for it does', async () => {
+  const path = '/console/operators'
+  const { storeId } = shop
+  const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Uwe Harms', pin: '471108' })
+  const hasPin = async () => {
+    const { operators } = await shop.ok('fetchOperators', { storeId })
+    return operators.find((each: { operatorId: string }) => each.operatorId === operatorId).hasPin
+  }
+  for (const pin of ['1234', '']) {
+    const refused = await post(path, 'newPin', { operatorId, pin, _form: `newPin ${operatorId}` })
+    expect([refused.status, refused.text.includes('Enter 6 to 12 digits.')]).toEqual([400, true])
+    expect(refused.text).toContain('The old PIN stops working.')
+    expect(await hasPin()).toBe(true)
+  }
+  expect((await post(path, 'newPin', { operatorId, pin: '123456' })).status).toBe(303)
+  expect(await get(path)).toContain('Remove the PIN of Uwe Harms?')
+  expect((await post(path, 'removePin', { operatorId })).status).toBe(303)
+  expect(await hasPin()).toBe(false)
+  expect(await get(path)).not.toContain('Remove the PIN of Uwe Harms?')
+})
+
 it('exports: a form downloads the file', async () => {
   const today = new Date(shop.cloud.platform.clock.wall()).toISOString().slice(0, 10)
   const fields = { 'f.storeId': shop.storeId, 'f.from': today, 'f.to': today }
