@@ -275,7 +275,8 @@ export function browserOf(shop: () => Shop, app: () => Hono, role: Role) {
         body,
         headers: { ...headers, [ROLE_HEADER]: at.role, 'accept-language': at.lang },
       })
-      return { status: response.status, location: response.headers.get('location'), text: await response.text() }
+      const { status, headers: answered } = response
+      return { status, location: answered.get('location'), text: await response.text(), headers: answered }
     },
   }
 }

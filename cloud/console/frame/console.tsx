@@ -25,7 +25,7 @@ import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
 import { asMode, asStore, readPreferences, type Preferences } from './preferences.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { tenantOf } from '../../platform/foundation/caller.ts'
+import { tenantOf, type Mode } from '../../platform/foundation/caller.ts'
 import type { ChangeFeed, ChangeFilter } from '../../platform/operations/notifier.ts'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
@@ -33,8 +33,8 @@ import type { ConsoleTexts } from '../texts/catalogue.ts'
 const COOKIE = 'untag_toast'
 
 /** Remembers the action that succeeded, for the page that the browser fetches next. */
-function setToast(c: Context, page: ConsolePage, action: string, isSecure: boolean): void {
-  setCookie(c, COOKIE, `${page.path} ${action}`, cookieOptions(isSecure, 60))
+function setToast(c: Context, page: ConsolePage, action: string, mode: Mode, isSecure: boolean): void {
+  setCookie(c, COOKIE, `${page.path} ${action} ${mode}`, cookieOptions(isSecure, 60))
 }
 
 /** The message of the action that succeeded last, once. */
@@ -47,9 +47,9 @@ function takeToast(
   const remembered = getCookie(c, COOKIE)
   if (remembered === undefined) return undefined
   setCookie(c, COOKIE, '', cookieOptions(isSecure, 0))
-  const [path, name = ''] = remembered.split(' ')
+  const [path, name = '', mode] = remembered.split(' ')
   const actions = pages.find((page) => page.path === path)?.actions ?? {}
-  return Object.hasOwn(actions, name) ? actions[name]?.done(texts) : undefined
+  return Object.hasOwn(actions, name) ? actions[name]?.done(texts, asMode(mode) ?? 'test') : undefined
 }
 
 function cookieOptions(secure: boolean, maxAge: number) {
@@ -382,7 +382,7 @@ class Console {
     if (show) {
       // The action may have added the second factor.
       const { mayUseLive } = (await this.#parts.access.sessionOf(c)) ?? session
-      const toast = action.done(at.texts)
+      const toast = action.done(at.texts, at.mode)
       const loaded = {
         at: { ...at, mayUseLive },
         data: action.showsWithData ? await page.load(at) : undefined,
@@ -399,7 +399,7 @@ class Console {
       }
       return this.#renderer.page(c, session, answer, loaded)
     }
-    setToast(c, page, name, this.#isSecure)
+    setToast(c, page, name, at.mode, this.#isSecure)
     const query = at.query.size === 0 ? '' : `?${at.query}`
     return c.redirect(action.next?.(result, at) ?? `${at.path}${query}`, 303)
   }

@@ -171,8 +171,8 @@ export interface PageAction {
     form: FormFields,
     at: PageContext,
   ): ActionInput | readonly ActionInput[] | Promise<ActionInput | readonly ActionInput[]>
-  /** The message after success. Empty: none, because the answer says it. */
-  done(texts: ConsoleTexts): string
+  /** The message after success in the mode of the form. Empty: none, because the answer says it. */
+  done(texts: ConsoleTexts, mode: Mode): string
   /** What the form says if nothing has the id or code that was entered. Default: the entry no longer exists. */
   notFound?(texts: ConsoleTexts): string
   /** Address to show after success. Default: the page itself. */

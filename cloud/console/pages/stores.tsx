@@ -4,6 +4,8 @@ import { fetchRegistrations, submitStoreRegistration } from '../../sales/registr
 import { insertStore } from '../../sales/store-operations/insert-store.ts'
 import { fetchStore, fetchStores } from '../../sales/store-operations/read-stores.ts'
 import { updateStore } from '../../sales/store-operations/update-store.ts'
+import { COUNTRY_CODES } from '../../platform/stores/store-input.ts'
+import type { Language } from '../../../policy/page-language.ts'
 import { SECURITY_TAG_MODES } from '../../../policy/vocabulary.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { Badge, Card, EmptyState, type Tone } from '../components/card.tsx'
@@ -62,6 +64,30 @@ function storeInput(form: FormFields, names: readonly FieldName[], empty: null |
   return { ...input, ...(Object.keys(address).length > 0 && { address }) }
 }
 
+const countryNames = new Map<Language, readonly { readonly value: string; readonly label: string }[]>()
+
+/** All countries by their names in the language. A stored value that is none of them stays, so that nothing changes it. */
+function countriesFor(language: Language, stored = '') {
+  let all = countryNames.get(language)
+  if (!all) {
+    const names = new Intl.DisplayNames(language, { type: 'region' })
+    const { compare } = new Intl.Collator(language)
+    all = [...COUNTRY_CODES]
+      .map((value) => ({ value, label: names.of(value) ?? value }))
+      .toSorted((a, b) => compare(a.label, b.label))
+    countryNames.set(language, all)
+  }
+  return COUNTRY_CODES.has(stored) ? all : [{ value: stored, label: stored }, ...all]
+}
+
+/** Opening hours as the operation takes them: people also write spaces, a dash, and hours of one digit. */
+function hoursOf(form: FormFields, day: string): string | undefined {
+  return form
+    .text(day)
+    ?.replace(/\s*[-–—]\s*/, '-')
+    .replaceAll(/(?<!\d)\d:/g, '0$&')
+}
+
 interface StoresView {
   readonly list: Stores
   readonly registrations: readonly Registration[]
@@ -81,7 +107,7 @@ export const storesPage = page<StoresView>({
       roles: ADMINS,
       input: (form) => storeInput(form, FIELDS, undefined),
       fieldOf,
-      done: (texts) => texts.stores.added,
+      done: (texts, mode) => (mode === 'live' ? texts.stores.submittedNow : texts.stores.added),
     },
   },
   async load(at) {
@@ -216,7 +242,14 @@ function Fields({
       <div class="grid">
         {field('zip', 20)}
         {field('city', 120)}
-        {field('country', 2)}
+        <Select
+          form={form}
+          name="country"
+          label={t.fields.country}
+          value={values.country}
+          choices={countriesFor(at.language, values.country)}
+          required
+        />
       </div>
       <div class="grid">
         {field('phone', 20)}
@@ -242,7 +275,9 @@ export const storePage = page<Store | undefined>({
       // Only what was changed, so that two people who change different fields do not undo each other.
       input(form, at) {
         const hours = DAYS.some((day) => isChanged(form, day))
-        const openingHours = Object.fromEntries(DAYS.flatMap((day) => (form.text(day) ? [[day, form.text(day)]] : [])))
+        const openingHours = Object.fromEntries(
+          DAYS.map((day) => [day, hoursOf(form, day)]).filter(([, time]) => time !== undefined),
+        )
         const address = FIELDS.filter((name) => PATHS[name].startsWith('address.'))
         const isAddress = address.some((name) => isChanged(form, name))
         const changed = FIELDS.filter((name) => (address.includes(name) ? isAddress : isChanged(form, name)))
@@ -308,6 +343,11 @@ function Change({ at, store }: { at: ViewContext<Store | undefined>; store: Stor
     securityTagHint: store.securityTagHint ?? '',
     hasScanAndGo: store.hasScanAndGo ? 'yes' : '',
   }
+  const wrongDays = DAYS.filter((day) => at.form.errors[day] !== undefined)
+  const hoursForm = {
+    ...at.form,
+    errors: { ...at.form.errors, ...Object.fromEntries(wrongDays.map((day) => [day, t.hoursRule])) },
+  }
   return (
     <Card title={store.tradingName} aside={<Badge>{store.package}</Badge>}>
       <ActionForm at={at} action="change">
@@ -317,7 +357,7 @@ function Change({ at, store }: { at: ViewContext<Store | undefined>; store: Stor
           <span class="hint">{t.hoursHint}</span>
           <div class="grid">
             {DAYS.map((day) => (
-              <TextField form={at.form} name={day} label={t.days[day]} value={times[day] ?? ''} maxlength={11} />
+              <TextField form={hoursForm} name={day} label={t.days[day]} value={times[day] ?? ''} />
             ))}
           </div>
         </fieldset>

@@ -2,7 +2,7 @@ import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
 import { PROVIDER_NAMES } from '../../../cloud/sales/payments/providers.ts'
-import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
+import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 /** Stores and customers of the account, through the forms of the console. */
@@ -24,11 +24,19 @@ const { get, post } = browserOf(
 /** What the form of the page shows, as a browser sends it. */
 const fieldsOf = (html: string) =>
   Object.fromEntries(
-    [...html.matchAll(/<input[^>]*name="([^"_][^"]*)"[^>]*value="([^"]*)"/g)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ]),
+    [
+      ...html.matchAll(/<input[^>]*name="([^"_][^"]*)"[^>]*value="([^"]*)"/g),
+      ...html.matchAll(/<select[^>]*name="([^"_][^"]*)"(?:(?!<\/select>)[^])*?<option value="([^"]*)" selected/g),
+    ].map(([, name = '', value = '']) => [name, value]),
   )
+
+/** The message that the next page shows after a form. */
+async function toastAfter({ headers }: { headers: Headers }, path: string): Promise<string | undefined> {
+  const cookie = headers.getSetCookie().find((each) => each.startsWith('untag_toast='))
+  const request = { headers: { [ROLE_HEADER]: 'admin', cookie: cookie?.split(';')[0] ?? '', 'accept-language': 'en' } }
+  const text = await (await app.request(path, request)).text()
+  return /id="toasts"[^]*?>([^<>]*\w[^<>]*)</.exec(text)?.[1]
+}
 
 it('stores: lists and finds them, adds one in test mode, and registers one in live mode', async () => {
   const path = '/console/stores'
@@ -43,7 +51,7 @@ it('stores: lists and finds them, adds one in test mode, and registers one in li
     street: 'Schlachte 8',
     zip: '28195',
     city: 'Bremen',
-    country: 'de',
+    country: 'DE',
     phone: '+49421555010300',
   }
   const wrong = await post(path, 'add', { ...fields, zip: '', phone: '0421' })
@@ -53,10 +61,17 @@ it('stores: lists and finds them, adds one in test mode, and registers one in li
     true,
   ])
   expect(wrong.text).toContain('value="Hafenkante Bremen"')
-  expect((await post(path, 'add', fields)).status).toBe(303)
+  expect(wrong.text).toMatch(/<option value="DE" selected="">Germany<\/option>/)
+  expect(await get(path, { lang: 'de' })).toMatch(/<option value="DE" selected="">Deutschland<\/option>/)
+  const added = await post(path, 'add', fields)
+  expect([added.status, await toastAfter(added, path)]).toEqual([303, 'The store is added.'])
   expect(await get(`${path}?city=bremen`)).toContain('Hafenkante Bremen')
   expect((await post(path, 'add', fields, { role: 'manager' })).status).toBe(403)
-  expect((await post(path, 'add', fields, { mode: 'live', storeId: 'all' })).status).toBe(303)
+  const submitted = await post(path, 'add', fields, { mode: 'live', storeId: 'all' })
+  expect([submitted.status, await toastAfter(submitted, path)]).toEqual([
+    303,
+    'The store is submitted and waits for its review.',
+  ])
   const live = await get(path, { mode: 'live', storeId: 'all' })
   expect(live).toContain('In review')
   expect(await get(path, { mode: 'live', storeId: 'all', lang: 'de' })).toContain('In Prüfung')
@@ -74,8 +89,16 @@ it('stores: changes only what was changed, so that two people do not undo each o
     website: 'https://hafenkante.example',
     openingHours: { monday: '09:00-18:30' },
   })
+  const spaced = { ...fieldsOf(await get(path)), tuesday: '9:00 - 18:30', friday: '10:00 – 20:00' }
+  expect((await post(path, 'change', spaced)).status).toBe(303)
+  expect((await shop.ok('fetchStore', { storeId: shop.storeId })).openingHours).toEqual({
+    monday: '09:00-18:30',
+    tuesday: '09:00-18:30',
+    friday: '10:00-20:00',
+  })
   const wrong = await post(path, 'change', { ...fieldsOf(await get(path)), tuesday: '9 bis 18' })
   expect([wrong.status, wrong.text.includes('id="tuesday-error"')]).toEqual([400, true])
+  expect(wrong.text).toContain('Enter opening and closing time, such as 09:00-18:30.')
   expect((await post(path, 'change', first, { role: 'associate' })).status).toBe(403)
   expect(await get(path, { role: 'viewer' })).toContain('Managers and administrators change')
   expect(await get('/console/stores/st_none')).toContain('There is no such store')
