@@ -9,7 +9,8 @@ import { Notice } from './notice.tsx'
  * A form that calls an action of the page. It works without scripts: the server answers with a redirect. With scripts,
  * htmx replaces the content without a scroll, and the address by that of the redirect: a question in the address would ask
  * for the same again after a reload. `about` are hidden fields, which also tell apart forms of one action. `upload`:
- * the form contains a file. `download`: the answer is a file.
+ * the form contains a file. `download`: the answer is a file, which
+ * the browser asks for itself, once the cloud has answered (service/http/browser/connection.ts).
  */
 export function ActionForm({
   at,
@@ -45,14 +46,16 @@ export function ActionForm({
       method="post"
       enctype={upload ? 'multipart/form-data' : undefined}
       action={length === 0 ? at.path : `${at.path}?${at.query}`}
-      {...(!download && {
-        'hx-boost': 'true',
-        'hx-target': '#page',
-        'hx-select': '#page',
-        'hx-select-oob': `#toasts,${WAITING_COUNTS}`,
-        'hx-swap': 'outerHTML show:none',
-        'hx-replace-url': 'true',
-      })}
+      {...(download
+        ? { 'data-guarded': true }
+        : {
+            'hx-boost': 'true',
+            'hx-target': '#page',
+            'hx-select': '#page',
+            'hx-select-oob': `#toasts,${WAITING_COUNTS}`,
+            'hx-swap': 'outerHTML show:none',
+            'hx-replace-url': 'true',
+          })}
     >
       {Object.entries(hidden).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />

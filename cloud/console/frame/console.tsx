@@ -20,6 +20,7 @@ import {
   type FormFields,
   type FormState,
 } from './form.ts'
+import { asDownload } from './download.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
@@ -372,7 +373,11 @@ class Console {
     for (const [index, input] of [await action.input(form, at)].flat().entries()) {
       const idempotencyKey = formKey && (index === 0 ? formKey : `${formKey}-${index}`)
       const call = { operation, mode: at.mode, input, idempotencyKey, requestId }
-      if (operation.stream) return this.#download(await this.#parts.access.streamAs(session, call), requestId)
+      if (operation.stream) {
+        const streamed = await this.#parts.access.streamAs(session, call)
+        const about = { operation: operation.name, input, nowMs: at.nowMs }
+        return this.#download(await asDownload(streamed, action, about), requestId)
+      }
       sent = input
       const { status, body } = await this.#parts.access.performAs(session, call)
       // A refusal by the state is stored for the form's key, and answered like a result.

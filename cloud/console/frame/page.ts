@@ -184,6 +184,14 @@ export interface PageAction {
   show?(result: Record<string, unknown>, at: ViewContext, sent: { form: FormFields; input: ActionInput }): Child
   /** True if `show` draws with what the page loads, in `at.data`, and with the sent values, in `at.form`. */
   readonly showsWithData?: boolean
+  /**
+   * Of an operation that answers with a file: its name, and whether the text of a short file contains nothing. The form
+   * then says `notFound` instead.
+   */
+  readonly download?: {
+    name(input: ActionInput, day: string): string
+    isNothing(text: string): boolean
+  }
   /** Field of the form for a path in the request that has an error. Default: the first part of the path. */
   fieldOf?(path: string): string
 }

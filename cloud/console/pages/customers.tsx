@@ -12,6 +12,12 @@ const MAX_ID = 128
 
 const customerIn = (form: FormFields) => ({ userId: form.text('userId') ?? '' })
 
+/** True if all lists of the file are empty: a mistyped id must not look like a customer without data. */
+function isNothing(text: string): boolean {
+  const { records } = JSON.parse(text) as { records: Readonly<Record<string, readonly unknown[]>> }
+  return Object.values(records).every((list) => list.length === 0)
+}
+
 /** A customer's data: given to the person, or erased, as the GDPR demands. */
 export const customersPage = page<null>({
   path: '/console/customers',
@@ -21,7 +27,13 @@ export const customersPage = page<null>({
   title: (texts) => texts.stores.customers.title,
   lead: (at) => at.texts.stores.customers.lead,
   actions: {
-    export: { operation: exportCustomerData, input: customerIn, done: (texts) => texts.stores.customers.exported },
+    export: {
+      operation: exportCustomerData,
+      input: customerIn,
+      download: { name: ({ userId }, day) => `customer-${String(userId)}-${day}.json`, isNothing },
+      notFound: (texts) => texts.stores.customers.unknown,
+      done: (texts) => texts.stores.customers.exported,
+    },
     erase: {
       operation: eraseCustomerData,
       input(form) {

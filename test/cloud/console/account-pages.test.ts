@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
+import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import { PROVIDER_NAMES } from '../../../cloud/sales/payments/providers.ts'
 import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -111,12 +112,19 @@ it('customers: hands out what is stored of one, and erases it after the id was t
   const handed = await post(path, 'export', { userId })
   expect(handed.status).toBe(200)
   expect(JSON.parse(handed.text)).toMatchObject({ userId, records: { sessions: [{ sessionId }] } })
+  expect(handed.headers.get('content-disposition')).toMatch(
+    /^attachment; filename="customer-shopper-17-[\d-]{10}\.json"$/,
+  )
+  expect(await get(path)).toMatch(/<form[^>]* data-guarded/)
   expect((await post(path, 'export', { userId: '' })).status).toBe(400)
   const once = await post(path, 'erase', { userId, again: '' })
   expect([once.status, once.text.includes('id="again-error"')]).toEqual([400, true])
   const erased = await post(path, 'erase', { userId, again: userId })
   expect([erased.status, erased.text.includes('The data is erased')]).toEqual([200, true])
-  expect(JSON.parse((await post(path, 'export', { userId })).text).records.sessions).toEqual([])
+  const unknown = await post(path, 'export', { userId })
+  expect([unknown.status, unknown.headers.get('content-disposition')]).toEqual([404, null])
+  expect(unknown.text).toContain('Nothing is known of this customer.')
+  expect(unknown.text).toContain('value="shopper-17"')
   expect((await post(path, 'export', { userId }, { role: 'manager' })).status).toBe(403)
 })
 
@@ -142,10 +150,20 @@ it('operators: an empty field never removes a PIN, only the button for it does',
 })
 
 it('exports: a form downloads the file', async () => {
-  const today = new Date(shop.cloud.platform.clock.wall()).toISOString().slice(0, 10)
+  const today = dayOf(shop.cloud.platform.clock.wall())
   const fields = { 'f.storeId': shop.storeId, 'f.from': today, 'f.to': today }
   const file = await post('/console/operations/exportSalesData', 'run', fields)
   expect([file.status, JSON.parse(file.text).success]).toEqual([200, true])
+  // Without a name the browser would show the JSON in place of the console.
+  const nameOf = ({ headers }: { headers: Headers }) => headers.get('content-disposition')
+  expect(nameOf(file)).toBe(`attachment; filename="exportSalesData-${today}.json"`)
+  const csv = await post('/console/operations/exportSalesData', 'run', { ...fields, 'f.format': 'csv' })
+  expect(nameOf(csv)).toBe(`attachment; filename="sales-${today}-${today}.csv"`)
+  for (const [format, ending] of Object.entries({ json: 'json', 'json-ld': 'jsonld' })) {
+    const sent = { 'f.storeId': shop.storeId, 'f.format': format }
+    const events = await post('/console/operations/exportEpcisEvents', 'run', sent)
+    expect(nameOf(events)).toBe(`attachment; filename="exportEpcisEvents-${today}.${ending}"`)
+  }
 })
 
 it('connected systems: asks for the settings of each, keeps no secret in a refused form, and reads at once', async () => {
