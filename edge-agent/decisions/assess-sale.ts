@@ -11,7 +11,7 @@ import {
   type KeptSale,
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'
-import type { SoldPiece } from './goods-back.ts'
+import { leftOfSale, type LeftOfSale, type SoldPiece } from './goods-back.ts'
 import type { SaleAnswer } from './till-answers.ts'
 import { mayComeBack, moreItems, recalledLines, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
 
@@ -27,13 +27,16 @@ interface AssessParts {
   layouts(): readonly string[]
 }
 
-/** Finds what is doubtful, and the names of each piece that becomes `becomes`, or comes back. */
+/**
+ * Finds what is doubtful, the names of each piece that becomes `becomes`, or comes back, and what is `left` after the lines
+ * that the sale itself cancels.
+ */
 export function assessSale(
   parts: AssessParts,
   sale: KeptSale,
   becomes: 'paid' | 'cancelled' | undefined,
   { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
-): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][] } {
+): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][]; left: LeftOfSale } {
   const { items } = parts
   const isSold = becomes === 'paid'
   const warnings: Warning[] = []
@@ -92,5 +95,6 @@ export function assessSale(
       found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
     }
   }
-  return { answer: { saleId: sale.saleId, items: found, warnings }, pieces, returned }
+  const answer = { saleId: sale.saleId, items: found, warnings }
+  return { answer, pieces, returned, left: leftOfSale(sale, back) }
 }

@@ -1,12 +1,5 @@
-import {
-  cameBackAtOnce,
-  isSoldLine,
-  lineIdOf,
-  tagsOf,
-  type SaleTag,
-  type KeptReturn,
-  type KeptSale,
-} from '../../policy/till-sale.ts'
+import { isSoldLine, lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
+import { piecesLeft } from '../../policy/pieces-left.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
@@ -20,12 +13,11 @@ const DENIED_SECONDS = 25 * 3_600
 /** Quantity of each line of a sale that has not come back, by line id. A weighed line is in kg. */
 export type LeftOfSale = Readonly<Record<string, number>>
 
-/** What a sale sells, less what it takes back itself. */
-export function leftOfSale(sale: Pick<KeptSale, 'lines'>): LeftOfSale {
-  const back = cameBackAtOnce(sale)
+/** What a sale sells, less what it takes back itself. `back`: quantity of each line that it takes back. */
+export function leftOfSale({ lines }: Pick<KeptSale, 'lines'>, back: readonly number[]): LeftOfSale {
   return Object.fromEntries(
-    sale.lines.flatMap((line, i) =>
-      isSoldLine(line) ? [[lineIdOf(line, i), line.quantity - (back[i] ?? 0)] as const] : [],
+    lines.flatMap((line, i) =>
+      isSoldLine(line) ? [[lineIdOf(line, i), piecesLeft(line.quantity, back[i])] as const] : [],
     ),
   )
 }
@@ -59,7 +51,7 @@ function leftAfter(
   const own = tagsOf(named)
   if (!lines && own.length === 0) return {}
   const after: Record<string, number> = { ...left }
-  const take = (lineId: string, quantity: number) => void (after[lineId] = (after[lineId] ?? 0) - quantity)
+  const take = (lineId: string, quantity: number) => void (after[lineId] = piecesLeft(after[lineId] ?? 0, quantity))
   const lineOf = new Map(tags.map(({ lineId, tag }) => [tag, lineId]))
   for (const tag of [...own, ...(lines ?? []).flatMap(tagsOf)]) {
     const lineId = lineOf.get(tag.id)
@@ -71,8 +63,8 @@ function leftAfter(
 }
 
 /**
- * True if the goods of a sale came back, here or at another agent: all that carry tags, or if none does, all. Then the
- * receipt opens no barrier any more, as in the cloud.
+ * True if all goods of a sale came back, here or at another agent, with and without tags. Then the receipt opens no
+ * barrier any more, as in the cloud.
  */
 export function hasComeBack(till: TillReports, saleKey: string): boolean {
   const sale = till.sale(saleKey)
@@ -83,17 +75,14 @@ export function hasComeBack(till: TillReports, saleKey: string): boolean {
   }
   if (!sale || sale.content === '') return false
   const left = new Map(Object.entries(JSON.parse(sale.remaining) as LeftOfSale))
-  const tagged = new Set<string>()
   for (const { lineId, names } of piecesOf(sale)) {
     const isBack = names.some((name) => {
       const tag = till.tag(name)
       return tag !== undefined && (tag.status !== 'paid' || tag.sale !== saleKey)
     })
-    tagged.add(lineId)
-    if (isBack) left.set(lineId, (left.get(lineId) ?? 0) - 1)
+    if (isBack) left.set(lineId, piecesLeft(left.get(lineId) ?? 0, 1))
   }
-  const lines = tagged.size > 0 ? [...tagged] : [...left.keys()]
-  return lines.every((lineId) => (left.get(lineId) ?? 0) <= 0)
+  return [...left.values()].every((quantity) => quantity <= 0)
 }
 
 /** A tag that came back, and its status now. */

@@ -31,7 +31,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import { assessSale } from './assess-sale.ts'
 import { TillRefusal, type ReturnAnswer, type SaleAnswer, type VoidAnswer } from './till-answers.ts'
-import { GoodsBack, leftOfSale, namesTags, type SoldPiece } from './goods-back.ts'
+import { GoodsBack, namesTags, type SoldPiece } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
@@ -181,7 +181,7 @@ export class TillSales {
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
-    const { answer, pieces, returned } = assessSale(this.#parts, sale, becomes, { stop, mayReturn, nowMs })
+    const { answer, pieces, returned, left } = assessSale(this.#parts, sale, becomes, { stop, mayReturn, nowMs })
     if (state === 'void') answer.warnings = []
     if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
     if (becomes === 'cancelled')
@@ -205,7 +205,7 @@ export class TillSales {
       content: state === 'void' ? '' : content,
       tags: JSON.stringify(pieces),
       answer: JSON.stringify(answer),
-      remaining: JSON.stringify(leftOfSale(sale)),
+      remaining: JSON.stringify(left),
       valueCent: this.#valueOf(sale),
       hour: hourOfSale(sale, nowMs),
       storedMs: nowMs,

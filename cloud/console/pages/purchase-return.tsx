@@ -1,5 +1,6 @@
 import { centsOf } from '../../platform/operations/fields.ts'
-import { paidForPieces, piecesLeft } from '../../shop/purchases/line-value.ts'
+import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { paidForPieces } from '../../shop/purchases/line-value.ts'
 import { Card } from '../components/card.tsx'
 import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'

@@ -10,10 +10,10 @@ import {
 import { adjustEarnings, ADJUSTMENT_EVENTS } from '../../shop/loyalty/ledger.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { piecesLeft } from '../../../policy/pieces-left.ts'
 import {
   paidByLine,
   amountsOfPieces,
-  piecesLeft,
   soldPieces,
   piecesOf,
   sumPieces,

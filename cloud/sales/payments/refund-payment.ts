@@ -6,10 +6,10 @@ import { operation, type Call, type StepContext } from '../../platform/operation
 import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
+import { piecesLeft } from '../../../policy/pieces-left.ts'
 import {
   isCoupon,
   paidByLine,
-  piecesLeft,
   soldPieces,
   amountsOfPieces,
   piecesOf,

@@ -44,11 +44,6 @@ export function soldPieces({ quantity, came_back }: Pick<Row<'purchase_line'>, '
   return quantity - came_back
 }
 
-/** Pieces that are left of `sold` after `gone` came back. Parts of weighed goods are rounded. */
-export function piecesLeft(sold: number, gone: number | undefined): number {
-  return Math.round((sold - (gone ?? 0)) * 1e9) / 1e9
-}
-
 /**
  * Amount paid for `count` pieces of a line after `before` other pieces came back, cents. The pieces of a line differ by
  * at most one cent, and the dearer ones come back first. So the amounts of all pieces add up to the line.
