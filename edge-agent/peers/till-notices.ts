@@ -115,7 +115,9 @@ export class TillNotices {
     const exp = isForwarded ? iat + RECEIPT_LIFE : notice.data.exp
     const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
-    const retryAfterSeconds = this.#take(iss, tags.length + codes.length + pieces.length)
+    // A tag may pass for each piece.
+    const named = pieces.reduce((sum, { count }) => sum + Math.max(1, count), tags.length + codes.length)
+    const retryAfterSeconds = this.#take(iss, named)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const passSeconds = (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60
     let ended = 0
