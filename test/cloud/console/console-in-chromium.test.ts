@@ -372,6 +372,23 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       await close()
     })
 
+    it('keeps the page and what was typed if a file cannot be downloaded, and then downloads it', async () => {
+      const { page, close } = await open('light', 'en', 1280, { path: '/console/operations/exportSalesData' })
+      for (const name of ['from', 'to']) await page.getByLabel(name, { exact: true }).fill('2026-11-01')
+      const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
+      const button = page.getByRole('button', { name: 'Download' })
+      // A proxy answers in place of the cloud.
+      await page.route(`${base}/**`, (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }))
+      await button.click()
+      await banner.waitFor()
+      expect(await page.getByLabel('from', { exact: true }).inputValue()).toBe('2026-11-01')
+      await page.unroute(`${base}/**`)
+      const [file] = await Promise.all([page.waitForEvent('download'), button.click()])
+      expect(file.suggestedFilename()).toMatch(/^exportSalesData-[\d-]{10}\.json$/)
+      expect(await page.getByLabel('from', { exact: true }).inputValue()).toBe('2026-11-01')
+      await close()
+    })
+
     it('says after two seconds that nothing has answered', async () => {
       const { page, close } = await open('light', 'en', 1280, { path: '/console/operators' })
       let release = () => {}
