@@ -138,7 +138,7 @@ async function freePiece(
   for (const line of await readLines(db, purchaseId)) {
     const isSame =
       item.product_id === null || line.product_id === null
-        ? gtinOfLine({ ean: line.ean ?? undefined }) === gtin
+        ? gtin !== undefined && gtinOfLine({ ean: line.ean ?? undefined }) === gtin
         : line.product_id === item.product_id
     if (!isSame || line.price_cent < 0 || line.weight_grams !== null) continue
     const back = gone.get(line.line_id)

@@ -174,6 +174,16 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     expect(await statusOf(epc)).toBe('paid')
   })
 
+  it('is no goods without a product code', async () => {
+    const epc = await tag()
+    const milk = { ...saleOf(), lines: [{ name: 'Milch', quantity: 1, priceUnit: 99, vat: 7 as const }] }
+    await sell(milk)
+    const passedMilk = { kind: 'sale_piece', sale: saleKeyOf(shop.storeId, milk), epc } as const
+    await report(gate, passedMilk)
+    expect(await statusOf(epc)).toBe('sellable')
+    expect(await exceptionsAbout('sale_of_more_items', epc)).toHaveLength(1)
+  })
+
   it('comes back by a return that arrived before its row', async () => {
     const epc = await tag()
     const sale = saleOf()
