@@ -34,14 +34,18 @@ export class TillPieces {
     this.#save = db.prepare(
       'INSERT INTO till_piece (sale, product, tag, count, exp, sender, change, seq) VALUES (@sale, @product, @tag, @count, @exp, @sender, @change, @seq) ON CONFLICT DO NOTHING',
     )
-    // A use counts whoever announced it. The pieces of an agent that the policy no longer names do not.
-    this.#free = db.prepare<[string, number, string], FreePieces>(
+    // A use counts whoever announced it. The pieces of an agent that the policy no longer names do not. Sales that are
+    // over are left out before the limit, so that a till cannot hide the pieces of others behind its void sales.
+    this.#free = db.prepare<[string, number, string, string], FreePieces>(
       `SELECT sale, left FROM (
          SELECT sale, exp, count + COALESCE((SELECT SUM(count) FROM till_piece AS used
            WHERE used.sale = sold.sale AND used.product = sold.product AND used.count < 0), 0) AS left
          FROM till_piece AS sold
          WHERE product = ? AND count > 0 AND exp > ? AND sender IN (SELECT value FROM json_each(?))
-           AND NOT EXISTS (SELECT 1 FROM till_piece AS ended WHERE ended.sale = sold.sale AND ended.product = ''))
+           AND NOT EXISTS (SELECT 1 FROM till_piece AS ended WHERE ended.sale = sold.sale AND ended.product = '')
+           AND NOT EXISTS (SELECT 1 FROM denied WHERE denied.subject = sold.sale)
+           AND NOT EXISTS (SELECT 1 FROM sale AS known
+             WHERE known.sale_key = sold.sale AND known.till_id IN (SELECT value FROM json_each(?))))
        WHERE left > 0 ORDER BY exp LIMIT ${SALES_LIMIT}`,
     )
     this.#tags = db.prepare<[string], { tag: string }>(
@@ -83,9 +87,12 @@ export class TillPieces {
     }
   }
 
-  /** Sales of these agents with pieces of a product that are left, the one that expires first at the front. */
-  free(product: string, nowS: number, agents: readonly string[]): FreePieces[] {
-    return this.#free.all(product, nowS, JSON.stringify(['', ...agents]))
+  /**
+   * Sales of these agents with pieces of a product that are left, the one that expires first at the front: not those that
+   * are void or revoked, nor those of these tills that were recorded here.
+   */
+  free(product: string, nowS: number, agents: readonly string[], revokedTills: readonly string[] = []): FreePieces[] {
+    return this.#free.all(product, nowS, JSON.stringify(['', ...agents]), JSON.stringify(revokedTills))
   }
 
   /** Keys of tags that passed for pieces of a sale, wherever they passed. */

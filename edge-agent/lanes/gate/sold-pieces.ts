@@ -55,9 +55,10 @@ export class SoldPieces {
     const gtin = parseEpc(name.epc)?.gtin14
     if (gtin === undefined) return false
     const product = productHash(storeId, gtin)
+    const revokedTills = (trust.policy?.revokedTills ?? []).map(({ tillId }) => tillId)
     const free = ledger.till.pieces
-      .free(product, Math.floor(clock.now().nowMs / 1_000), policy.tillSales.agents)
-      .filter(({ sale }) => !isSaleOver({ ledger }, sale) && !this.#isOfRevokedTill(sale))
+      .free(product, Math.floor(clock.now().nowMs / 1_000), policy.tillSales.agents, revokedTills)
+      .filter(({ sale }) => !isSaleOver({ ledger }, sale))
     const known = this.#passing.get(tag)
     if (known) return free.some(({ sale }) => sale === known.sale)
     const found = free.find(({ sale, left }) => left > this.#passingFor(sale, product))
@@ -113,12 +114,6 @@ export class SoldPieces {
     const riskClass = priceCent === undefined ? Number.POSITIVE_INFINITY : riskClassOf(priceCent)
     const facts = { riskClass, stage: trust.stage(), isolatedSeconds, otherReceipts: uses }
     return isolatedDenial(policy, facts) !== undefined
-  }
-
-  #isOfRevokedTill(sale: string): boolean {
-    const { ledger, trust } = this.#parts
-    const tillId = ledger.till.sale(sale)?.tillId
-    return (trust.policy?.revokedTills ?? []).some((till) => till.tillId === tillId)
   }
 
   #passingFor(sale: string, product: string): number {

@@ -139,6 +139,19 @@ it('end after the minutes of the policy, and count only while it says so', async
   expect(await passes(b)).toBe(false)
 })
 
+it('pass beside many sales of another till that are void', async () => {
+  await setPolicy({}, { salesPerHour: 1_000, valuePerHour: 100_000 })
+  const a = await newTag()
+  for (let n = 0; n < 101; n++) {
+    const gone = sale({ tillId: 'till-2' })
+    await post('/v1/sales', gone)
+    await post('/v1/sales/void', { saleId: gone.saleId, tillId: 'till-2' })
+  }
+  await store.world.advance(1_000)
+  await sell()
+  expect(await passes(a)).toBe(true)
+})
+
 it('are not those whose tags the till named, nor pieces of other products', async () => {
   const [a, b] = [await newTag(), await newTag()]
   await sell({}, { epcs: [a] })
