@@ -131,6 +131,11 @@ export const ScanResult = z
         .optional()
         .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
       next: Goods,
+      forStaff: z
+        .int()
+        .min(1)
+        .optional()
+        .describe('Further goods of the receipt, which only staff release at this device. Absent if there are none.'),
       alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
       emergency: z.literal(true).optional().describe('The alarm was raised during an emergency.'),
       used: UsedReceipt,

@@ -18,7 +18,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
-import { goodsOf, releasedProduct, unusedRights, type UnusedRights } from './unused-rights.ts'
+import { goodsOf, releasedProduct, unitsForStaff, unusedRights, type UnusedRights } from './unused-rights.ts'
 
 /** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
@@ -286,11 +286,19 @@ export class Lanes {
     const result = decisionResult(items, request, answer, {
       released: before && after ? releasedProduct(before, after, items) : undefined,
       next: after && isWhole && after.unused.length > 0 ? goodsOf(after, items) : [],
+      forStaff: after ? this.#unitsForStaff(request, after, answer.remaining) : 0,
       alarmId: this.#gateRequests.alarmOf(answer),
       used: before?.used,
     })
     onResult(request.deviceId, result)
     return { answer, result }
+  }
+
+  /** Goods of the receipt that are left, beside those that the answer counts, because only staff release them. */
+  #unitsForStaff({ deviceId, action }: AuthorizeRequest, rest: UnusedRights, remaining: number): number {
+    const device = this.#deviceOf(deviceId)
+    const uncounted = rest.unused.length - remaining
+    return device && uncounted > 0 ? Math.min(uncounted, unitsForStaff(rest, device, action)) : 0
   }
 
   /** The rights of the request's receipt to release goods. */

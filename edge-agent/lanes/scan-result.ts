@@ -27,7 +27,7 @@ export type ScanResult =
   /**
    * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the
    * product's small picture. `next`: the goods of the receipt that are not released yet. `alarmId`: event of the gate
-   * alarm, which an operator may handle. `emergency`: the alarm was raised during an emergency. `used`: the last release
+   * alarm, which an operator may handle. `forStaff`: further goods of the receipt, which only staff release. `emergency`: the alarm was raised during an emergency. `used`: the last release
    * by the receipt, if it has nothing left to release.
    */
   | {
@@ -37,6 +37,7 @@ export type ScanResult =
       product?: string
       picture?: string
       next?: readonly Goods[]
+      forStaff?: number
       alarmId?: string
       emergency?: true
       used?: UsedReceipt
@@ -71,7 +72,7 @@ export type ScanResult =
 
 /**
  * Makes the result of a decision, with the tag or purchase line that the request names, and its product. `released`: the
- * goods that a receipt released. `next`: the goods that are left. `alarmId`: the alarm that the answer raised. `used`: the
+ * goods that a receipt released. `next`: the goods that are left. `forStaff`: further goods that only staff release. `alarmId`: the alarm that the answer raised. `used`: the
  * last release by the receipt.
  */
 export function decisionResult(
@@ -81,11 +82,13 @@ export function decisionResult(
   {
     released,
     next,
+    forStaff,
     alarmId,
     used,
   }: {
     released: KnownProduct | undefined
     next: readonly Goods[]
+    forStaff: number
     alarmId: string | undefined
     used: UsedReceipt | undefined
   },
@@ -102,6 +105,7 @@ export function decisionResult(
     ...(product !== undefined && { product }),
     ...(picture !== undefined && { picture }),
     ...(next.length > 0 && { next }),
+    ...(forStaff > 0 && { forStaff }),
     ...(alarmId !== undefined && { alarmId }),
     ...(item === undefined && answer.reason === 'already_redeemed' && used && { used }),
   }

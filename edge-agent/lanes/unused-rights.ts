@@ -1,8 +1,11 @@
+import { decide } from '../../policy/decide.ts'
+import type { DeviceFacts } from '../../policy/devices.ts'
 import { foldText } from '../../policy/fold-text.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { KnownProduct } from '../items/item-file.ts'
 import { reportedGoods } from '../decisions/sale-goods.ts'
 import type { Replica } from '../items/replica.ts'
@@ -91,6 +94,34 @@ export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Re
     const name = items.onlyProductOf(goods)?.name
     return name === undefined ? goods : { ...goods, name }
   })
+}
+
+/**
+ * Number of unused units that the policy does not let a shopper release at this device. `itemCount` and `remaining` of an
+ * answer do not count them, so a page would say that all labels are off. Units whose price is unknown do not count: this
+ * agent cannot tell them from those that other agents released.
+ */
+export function unitsForStaff(
+  { claims, unused, policy }: UnusedRights,
+  device: DeviceFacts,
+  action: ProtectionAction,
+): number {
+  if (!policy) return 0
+  return unused.filter((n) => {
+    const facts = readUnitFacts(claims, n, policy)
+    const asked = {
+      action,
+      storeId: device.storeId,
+      device,
+      clockTrusted: true,
+      stage: 'fresh',
+      item: { status: null, paidBy: 'purchase', ...facts },
+      identifiedBy: [],
+      right: 'free',
+      hasOperator: false,
+    } as const
+    return facts.priceCent !== undefined && !decide(asked, policy).allowed
+  }).length
 }
 
 /** The goods whose rights were used between two looks at a receipt; undefined if they are unknown or of several kinds. */

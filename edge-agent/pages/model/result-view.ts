@@ -99,7 +99,7 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
     return {
-      ...(isUsedReceipt(result) ? usedReceipt('staff', result.used, texts) : decided(result.answer, texts)),
+      ...(isUsedReceipt(result) ? usedReceipt('staff', result.used, texts) : decided(result, texts)),
       product: result.product ?? '',
       picture: result.picture ?? '',
       next: nextGoods(result.next, texts),
@@ -156,8 +156,8 @@ function usedReceipt(tone: 'staff' | 'note', used: PageUsedReceipt | undefined, 
   })
 }
 
-function decided(answer: PageAnswer, texts: Texts): ResultView {
-  return answer.authorized ? granted(answer, texts) : refused(answer, texts)
+function decided({ answer, forStaff = 0 }: PageDecision, texts: Texts): ResultView {
+  return answer.authorized ? granted(answer, forStaff, texts) : refused(answer, texts)
 }
 
 /** Makes a view. Texts that `more` lacks are empty. */
@@ -198,7 +198,7 @@ function order({ status, items, note }: PageOrder, texts: Texts): ResultView {
   })
 }
 
-function granted(answer: PageAnswer, texts: Texts): ResultView {
+function granted(answer: PageAnswer, forStaff: number, texts: Texts): ResultView {
   const { outcome, remaining, itemCount, action } = answer
   const left = remaining > 0 ? texts.labelsLeft(remaining) : ''
   if (outcome === 'unknown' || outcome === 'failed') {
@@ -208,6 +208,13 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
   }
   if (action === 'verify_item_status') return information(answer, texts)
   if (remaining > 0) return view('granted', texts.granted[action], { left, again: 'next', seconds: COUNTING_SECONDS })
+  // The shopper must not leave with labels that are still on.
+  if (forStaff > 0)
+    return view('staff', texts.callStaff, {
+      left: texts.leftForStaff(forStaff),
+      message: texts.restNeedsStaff,
+      again: 'approve',
+    })
   return view('granted', texts.granted[action], { message: itemCount > 1 ? texts.allDone(itemCount) : '' })
 }
 

@@ -114,6 +114,8 @@ export type PageResult =
       product?: string
       picture?: string
       next?: readonly PageGoods[]
+      /** Further goods of the receipt, which only staff release. */
+      forStaff?: number
       alarmId?: string
       emergency?: true
       used?: PageUsedReceipt

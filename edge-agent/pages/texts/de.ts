@@ -250,6 +250,8 @@ export const de: Texts = {
   stillOn: (goods) => `Als Nächstes: ${goods}`,
   item: 'Artikel',
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
+  leftForStaff: (count) => `Noch ${count} Artikel`,
+  restNeedsStaff: 'Dieses Etikett ist freigegeben. Den Rest des Belegs gibt das Personal frei.',
   refused: 'Noch nicht freigegeben',
   nothingToRelease: 'Nichts freizugeben',
   callStaff: 'Bitte Personal fragen',

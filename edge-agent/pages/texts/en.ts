@@ -243,6 +243,8 @@ export const en: Texts = {
   stillOn: (goods) => `Next: ${goods}`,
   item: 'item',
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
+  leftForStaff: (count) => `${plural(count, 'more item', 'more items')}`,
+  restNeedsStaff: 'This label is released. Our staff release the rest of the receipt.',
   refused: 'Not released yet',
   nothingToRelease: 'Nothing to release',
   callStaff: 'Please ask our staff',

@@ -183,6 +183,9 @@ export interface Texts {
   /** An item without category and brand. */
   item: string
   allDone(count: number): string
+  /** Goods of the receipt whose labels only staff release, after the last label that the shopper may release. */
+  leftForStaff(count: number): string
+  restNeedsStaff: string
   refused: string
   /** Headline for a receipt without tagged goods. */
   nothingToRelease: string

@@ -53,15 +53,17 @@ describe('lanes with readers, through the whole agent', () => {
     )
     return (events as Json[]).map((event) => event.reason)
   }
-  const selfServiceForAll = async () => {
+  const selfServiceForAll = () => selfServiceBelow(null)
+  const selfServiceBelow = async (requiresManualOverrideAboveValue: number | null) => {
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     await store.drive(
       store.shop.ok('updateProtectionPolicy', {
         storeId: store.shop.storeId,
-        policy: { ...policy, requiresManualOverrideAboveValue: null },
+        policy: { ...policy, requiresManualOverrideAboveValue },
       }),
     )
-    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+    const known = () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue
+    await store.until('the policy', () => known() === requiresManualOverrideAboveValue)
   }
 
   it('denies an unpaid tag once while it stays, and releases it once as soon as it is paid', async () => {
@@ -187,6 +189,22 @@ describe('lanes with readers, through the whole agent', () => {
       left = prices(result)
     }
     expect(left).toEqual([])
+  })
+
+  it.each([true, false])('tells how many goods of a receipt only staff release, online: %s', async (isOnline) => {
+    await withPad()
+    const sorted = store.shop.products.toSorted((a, b) => a.price - b.price)
+    const bought = [...sorted.slice(0, 2), ...sorted.slice(-2)]
+    await selfServiceBelow(bought[2]?.price ?? 0)
+    const { receipt } = await store.buy(bought.map((product) => ({ ean: product?.ean, quantity: 1 })))
+    if (!isOnline) {
+      store.network(false)
+      await store.until('offline', () => !store.agent.link.isOnline)
+    }
+    const scan = () => store.drive(store.agent.lanes.scan(store.shop.devices.pos_deactivator, receipt))
+    expect(await scan()).toMatchObject({ answer: { authorized: true, remaining: 1 }, forStaff: 2 })
+    expect(await scan()).toMatchObject({ answer: { authorized: true, remaining: 0 }, forStaff: 2 })
+    expect(await scan()).toMatchObject({ answer: { authorized: false, reason: 'manual_assistance_required' } })
   })
 
   it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {

@@ -62,6 +62,20 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
+  it('calls staff for goods of the receipt that only they release, after the last label of the shopper', () => {
+    const rest = (more: Partial<PageAnswer>, forStaff: number, texts = de) =>
+      resultView({ ...decision(more), forStaff }, texts)
+    expect(rest({ itemCount: 2, remaining: 1 }, 2)).toMatchObject({ tone: 'granted', again: 'next' })
+    expect(rest({ itemCount: 2 }, 2)).toMatchObject({
+      tone: 'staff',
+      headline: 'Bitte Personal fragen',
+      left: 'Noch 2 Artikel',
+      message: de.restNeedsStaff,
+      again: 'approve',
+    })
+    expect(rest({}, 1, en)).toMatchObject({ tone: 'staff', left: '1 more item', message: en.restNeedsStaff })
+  })
+
   it('says calmly that a receipt without tagged goods needs no release', () => {
     const nothing = { authorized: false, outcome: null, reason: 'no_tagged_goods' } as const
     expect(shown(nothing, en)).toMatchObject({
