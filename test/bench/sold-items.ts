@@ -45,7 +45,7 @@ async function findShop(
   assert(store, 'the sandbox has no store with RFID')
   const products = db.selectFrom('product').selectAll().where('tenant', '=', tenant)
   const product = await products
-    .where('category', '=', 'bekleidung')
+    .where('category', '=', 'Bekleidung')
     .where('price_cent', '<', 10_000)
     .executeTakeFirst()
   assert(product, 'the sandbox sells no clothes')

@@ -137,6 +137,7 @@ function lineRow(
     price_cent: basket.store_price ?? 0,
     quantity: 1,
     price_origin: 'catalogue',
+    came_back: 0,
     tagged: 1,
   }
 }

@@ -555,8 +555,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await inside
       .getByRole('button', { name: confirm, exact: typeof confirm === 'string' })
       .first()
-      .focus()
-    await page.keyboard.press('Enter')
+      .press('Enter')
     await page.locator('#toasts').getByText(/\w/).first().waitFor()
     await expect.poll(focused).toMatch(/^(?:A|BUTTON|H1|H2|H3|SUMMARY)$/)
     // The message of the event stream refreshes the list again.

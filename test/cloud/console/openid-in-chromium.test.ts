@@ -63,7 +63,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`OpenID Connect (${NO_WHOLE_CHROMIUM ?? 'in C
       idp.state.person = { sub: 'stranger', email: 'nobody@shop.example', email_verified: true }
       await page.goto(`${base}/console`)
       await press()
-      await page.getByText('Ask an owner or admin for an invitation').waitFor()
+      await page.getByText('Ask an owner or administrator for an invitation').waitFor()
       expect(await violations(page)).toEqual([])
       idp.state.isDown = true
       await page.context().clearCookies()

@@ -175,8 +175,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'if (isVoid)\n        await voidRecorded(',
-        'if (isVoid && nowMs < 0)\n        await voidRecorded(',
+        "if (incoming.known?.state === 'void')\n        await voidRecorded(",
+        'if (nowMs < 0)\n        await voidRecorded(',
       ),
     ],
     faults: ['tills', 'partition'],
