@@ -588,6 +588,21 @@ export interface PickupOrderLine {
   vat: number;
 }
 
+export interface PieceReport {
+  agent_id: string | null;
+  at_ms: number;
+  is_booked: number;
+  item_id: string;
+  knew: 'all' | 'nothing' | 'return' | null;
+  line_id: string | null;
+  purchase_id: string | null;
+  report_key: string;
+  resellable: number;
+  sale_key: string | null;
+  store_id: string;
+  tenant: string;
+}
+
 export interface PositionOffset {
   id: Generated<number | null>;
   value: number;
@@ -1148,7 +1163,6 @@ export interface TillSale {
   content: string | null;
   due_ms: number | null;
   purchase_id: string | null;
-  resold: string | null;
   result: string | null;
   sale_id: string;
   sale_key: string;
@@ -1344,6 +1358,7 @@ export interface DB {
   pickup_order: PickupOrder;
   pickup_order_item: PickupOrderItem;
   pickup_order_line: PickupOrderLine;
+  piece_report: PieceReport;
   position_offset: PositionOffset;
   process_lease: ProcessLease;
   product: Product;

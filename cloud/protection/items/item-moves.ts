@@ -93,3 +93,20 @@ export const newestMoveOfEach = preparedForMany((db, itemIds, p: { storeId: stri
         .whereRef('n.store_id', '=', 'm.store_id'),
     ),
 )
+
+/** Newest move of each of these items in a store by staff, a purchase in untag or an import: no till reported it. */
+export const newestMovesByOthers = preparedForMany((db, itemIds, p: { storeId: string }) =>
+  db
+    .selectFrom('item_move as m')
+    .select(['m.item_id', 'm.at_ms', 'm.to_status'])
+    .where('m.item_id', 'in', itemIds)
+    .where('m.store_id', '=', p.storeId)
+    .where('m.rev', '=', (eb) =>
+      eb
+        .selectFrom('item_move as n')
+        .select((max) => max.fn.max('n.rev').as('rev'))
+        .whereRef('n.item_id', '=', 'm.item_id')
+        .whereRef('n.store_id', '=', 'm.store_id')
+        .where('n.reported_ms', 'is', null),
+    ),
+)

@@ -6,6 +6,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { retryMissingRefund, createWholeRefund, insertRefund, refundableCent } from '../../shop/purchases/refunds.ts'
 import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
+import type { MovedBy } from '../../protection/items/item-moves.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
 import { revokeTokens } from '../../protection/leases/token-revocations.ts'
@@ -62,6 +63,7 @@ export async function cancelPurchase(
   call: Call,
   purchase: Row<'purchase'>,
   reason: string | undefined,
+  by?: MovedBy,
 ): Promise<Row<'purchase'>> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
   if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
@@ -73,7 +75,7 @@ export async function cancelPurchase(
       allowedNext: [],
     })
   }
-  const denySeq = await revokePurchaseRights(call, purchase)
+  const denySeq = await revokePurchaseRights(call, purchase, by)
   if (isTill) {
     const ended = { ...change, deny_seq: denySeq, refund_status: 'pending' }
     return finishCancellation(call, await updatePurchase(call.db, purchase, ended))
@@ -85,10 +87,10 @@ export async function cancelPurchase(
 }
 
 /** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
-export async function revokePurchaseRights(call: Call, purchase: Row<'purchase'>): Promise<number> {
+export async function revokePurchaseRights(call: Call, purchase: Row<'purchase'>, by?: MovedBy): Promise<number> {
   await revokeTokens(call, { kind: 'purchase', purchaseId: purchase.purchase_id }, 'the purchase was cancelled')
   const denySeq = await denyReceipt(call, purchase)
-  await cancelItems(call, purchase)
+  await cancelItems(call, purchase, by)
   notifyGates(call, purchase.store_id)
   return denySeq
 }
@@ -121,7 +123,7 @@ const GUARD_SECONDS = 60
  * Moves items that were not released to the status `cancelled`; staff make these items sellable again. Puts released
  * items on hold.
  */
-async function cancelItems(call: Call, purchase: Row<'purchase'>): Promise<void> {
+async function cancelItems(call: Call, purchase: Row<'purchase'>, by?: MovedBy): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
   const units = await readUnits(db, purchase.purchase_id)
@@ -139,7 +141,7 @@ async function cancelItems(call: Call, purchase: Row<'purchase'>): Promise<void>
     cancelled.push({ unit, item, status: isReleased ? 'exception_hold' : 'cancelled' })
   }
   const changes = cancelled.map(({ item, status }) => ({ item, change: { item_status: status } }))
-  await updateStatuses(db, changes, nowMs)
+  await updateStatuses(db, changes, nowMs, by)
   await recordCancelledUnits(db, cancelled)
   const pass = rights.get(rightName(passOf(purchase.purchase_id)))
   const hasLeft = pass?.state === 'used' && pass.returned_by === null

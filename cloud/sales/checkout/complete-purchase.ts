@@ -34,7 +34,8 @@ import { whyUnsaleable } from './book-refund.ts'
 /** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
-const bindUnits = preparedInsert((db, rows: readonly Row<'purchase_unit'>[]) =>
+/** Writes which items units are bound to. */
+export const bindUnits = preparedInsert((db, rows: readonly Row<'purchase_unit'>[]) =>
   db
     .insertInto('purchase_unit')
     .values(rows)

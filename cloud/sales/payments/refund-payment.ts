@@ -39,6 +39,7 @@ import { assertNotOfTill } from './process-payment.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import type { MovedBy } from '../../protection/items/item-moves.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
@@ -49,6 +50,7 @@ export async function returnItems(
   purchase: Row<'purchase'>,
   pieces: readonly Pieces[],
   refundId: string,
+  by?: MovedBy,
 ): Promise<Row<'protected_item'>[]> {
   const { db, nowMs } = call
   const returned: Row<'protected_item'>[] = []
@@ -69,6 +71,7 @@ export async function returnItems(
     db,
     returned.map((item) => ({ item, change })),
     nowMs,
+    by,
   )
   notifyGates(call, purchase.store_id)
   return returned.flatMap((item) => changed.get(item.item_id) ?? [])

@@ -75,4 +75,5 @@ export async function pruneSales(db: Db, nowMs: number): Promise<void> {
   const beforeMs = nowMs - SALES_KEPT_MS
   for (const table of ['receipt_code', 'till_return', 'till_sale'] as const)
     await db.deleteFrom(table).where('stored_ms', '<', beforeMs).execute()
+  await db.deleteFrom('piece_report').where('at_ms', '<', beforeMs).execute()
 }

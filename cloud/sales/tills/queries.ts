@@ -1,5 +1,5 @@
-import type { SaleName } from '../../../policy/till-sale.ts'
-import type { Db } from '../../platform/persistence/database.ts'
+import type { KeptReturn, SaleName } from '../../../policy/till-sale.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
@@ -22,7 +22,6 @@ const upsert = preparedInsert((db, rows: readonly Row<'till_sale'>[]) =>
         agent_id: eb.ref('excluded.agent_id'),
         stored_ms: eb.ref('excluded.stored_ms'),
         due_ms: eb.ref('excluded.due_ms'),
-        resold: eb.ref('excluded.resold'),
       })),
     ),
 )
@@ -31,34 +30,6 @@ const upsert = preparedInsert((db, rows: readonly Row<'till_sale'>[]) =>
 export async function findSale(db: Db, saleKey: string): Promise<Row<'till_sale'> | undefined> {
   const [row] = await byKey(db, { saleKey })
   return row
-}
-
-const salesOf = preparedForMany((db, purchaseIds) =>
-  db
-    .selectFrom('purchase as p')
-    .leftJoin('till_sale as s', 's.purchase_id', 'p.purchase_id')
-    .select(['p.purchase_id', 'p.completed_ms', 's.stored_ms', 's.resold'])
-    .where('p.purchase_id', 'in', purchaseIds),
-)
-
-/** When goods were sold, ms since 1970, and the former purchases of those that had come back just before, by item. */
-export interface SoldAt {
-  readonly atMs: number
-  readonly resold: Readonly<Record<string, string | null>>
-}
-
-/** When a till's sale was stored, or another purchase paid, by purchase. */
-export async function soldTimes(db: Db, purchaseIds: readonly string[]): Promise<ReadonlyMap<string, SoldAt>> {
-  const rows = await salesOf(db, purchaseIds)
-  return new Map(
-    rows.map((row) => [
-      row.purchase_id,
-      {
-        atMs: row.stored_ms ?? row.completed_ms ?? 0,
-        resold: row.resold === null ? {} : (JSON.parse(row.resold) as SoldAt['resold']),
-      },
-    ]),
-  )
 }
 
 /** Writes a sale. Its identity and names stay. What was open counts from the time at which it was paid. */
@@ -182,4 +153,79 @@ export async function waitingReturns(
 ): Promise<Row<'till_return'>[]> {
   const rows = await waitingFor(db, saleKeys, { storeId })
   return rows.sort((a, b) => a.stored_ms - b.stored_ms || (a.return_key < b.return_key ? -1 : 1))
+}
+
+const reportsOf = preparedForMany((db, itemIds) =>
+  db
+    .selectFrom('piece_report as r')
+    .leftJoin('purchase as p', 'p.purchase_id', 'r.purchase_id')
+    .selectAll('r')
+    .where('r.item_id', 'in', itemIds)
+    // What was voided was never sold.
+    .where((eb) => eb.or([eb('p.status', 'is', null), eb('p.status', '<>', 'CANCELLED')])),
+)
+const upsertReports = preparedInsert((db, rows: readonly Row<'piece_report'>[]) =>
+  db
+    .insertInto('piece_report')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['item_id', 'report_key']).doUpdateSet((eb) => ({
+        at_ms: eb.ref('excluded.at_ms'),
+        agent_id: eb.ref('excluded.agent_id'),
+        knew: eb.ref('excluded.knew'),
+        sale_key: eb.ref('excluded.sale_key'),
+        is_booked: eb.ref('excluded.is_booked'),
+      })),
+    ),
+)
+const requestsOf = preparedForMany((db, returnKeys) =>
+  db.selectFrom('till_return').select(['return_key', 'body']).where('return_key', 'in', returnKeys),
+)
+
+/** What tills reported about these pieces, by item, except sales that were voided. */
+export async function pieceReports(
+  db: Db,
+  itemIds: readonly string[],
+): Promise<ReadonlyMap<string, Row<'piece_report'>[]>> {
+  return groupBy(await reportsOf(db, itemIds), (row) => row.item_id)
+}
+
+/** Inserts reports about pieces, or updates all of them but the names. */
+export async function saveReports(db: Db, rows: readonly Row<'piece_report'>[]): Promise<void> {
+  for (const chunk of insertChunks(rows)) await upsertReports(db, chunk)
+}
+
+/** Returns by their keys. */
+export async function returnsWith(db: Db, returnKeys: readonly string[]): Promise<ReadonlyMap<string, KeptReturn>> {
+  const rows = await requestsOf(db, returnKeys)
+  return new Map(rows.map((row) => [row.return_key, JSON.parse(row.body) as KeptReturn]))
+}
+
+/** The pieces that a report of a till names. */
+export async function piecesOfReport(db: Db, reportKey: string): Promise<Row<'piece_report'>[]> {
+  return db.selectFrom('piece_report').selectAll().where('report_key', '=', reportKey).execute()
+}
+
+const clearDue = preparedForMany((db, returnKeys) =>
+  db
+    .updateTable('till_return')
+    .set({ due_ms: null })
+    .where('return_key', 'in', returnKeys)
+    .where('due_ms', 'is not', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('piece_report')
+            .select('item_id')
+            .whereRef('report_key', '=', 'till_return.return_key')
+            .where('is_booked', '=', 0),
+        ),
+      ),
+    )
+    .returning('return_key'),
+)
+
+/** Ends the waiting of these returns, if all their pieces are booked. */
+export async function endWaiting(db: Db, returnKeys: readonly string[]): Promise<void> {
+  await clearDue(db, returnKeys)
 }

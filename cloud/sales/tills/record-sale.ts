@@ -19,13 +19,13 @@ import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
 import { storeGone, type UnitKey } from '../../protection/rights/rights.ts'
 import { itemsWith, readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { moveBack } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { findCard } from '../../shop/loyalty/card-operations.ts'
@@ -33,12 +33,21 @@ import { insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
-import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale, soldTimes } from './queries.ts'
-import { holdRows, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
-import { takeExchanged } from './exchanged-goods.ts'
+import {
+  addToHour,
+  countOpenSales,
+  findSale,
+  insertCodes,
+  piecesOfReport,
+  revocationOf,
+  saveReports,
+  saveSale,
+} from './queries.ts'
+import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyReturnsOfItems, applyWaitingReturns, itemsThatMayWait, waitForSales } from './return-goods.ts'
+import { applyWaitingReturns, takeExchanged } from './return-goods.ts'
+import { reportSale, settlePieces } from './settle-pieces.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void
@@ -83,6 +92,7 @@ export async function recordSale(
     const isEarlier = recorded.storedMs < known.stored_ms
     const first = isEarlier ? { ...known, stored_ms: recorded.storedMs } : known
     if (isEarlier) await saveSale(call.db, first)
+    if (isEarlier) await reportEarlier(call, store, sale, key, recorded)
     if (state === 'void' && known.state === 'paid' && !recorded.withoutReturns)
       await voidRecorded(call, store, first, undefined)
     return { isNew: false, result: resultOf(sale, known) }
@@ -154,43 +164,34 @@ function saleRow(store: Row<'store'>, sale: KeptSale, { key, content, known, rec
     agent_id: recorded.agent?.agentId ?? null,
     stored_ms: recorded.storedMs,
     due_ms: null,
-    resold: null,
   }
 }
 
-/**
- * Takes goods back of which the agent knew that they had come back at another agent. That return is on its way, and is
- * about their former sale (`resold`).
- */
-async function comeBackBefore(
+/** Notes that pieces were sold earlier than the first copy of their sale tells, by somebody who knew something else. */
+async function reportEarlier(
   call: Call,
   store: Row<'store'>,
   sale: KeptSale,
+  key: string,
   { agent, storedMs }: Recorded,
-  about: string,
-): Promise<string | null> {
-  const keys = new Set(agent?.resold)
-  if (keys.size === 0) return null
+): Promise<void> {
+  const reports = await piecesOfReport(call.db, key)
   const itemOf = await itemsWith(call.db, store.tenant, sale.lines)
-  const named = sale.lines.flatMap(tagsOf).filter((tag) => tag.isValid && keys.has(saleTagKey(tag)))
-  const items = named.flatMap(({ kind, id }) => itemOf({ [kind]: id }) ?? [])
-  const soldAt = await soldTimes(
+  const tags = groupBy(sale.lines.flatMap(tagsOf), ({ kind, id, isValid }) =>
+    isValid ? (itemOf({ [kind]: id })?.item_id ?? '') : '',
+  )
+  const itemIds = reports.map((report) => report.item_id)
+  const items = await readItems(call.db, itemIds)
+  const knew = knewOf(call, agent)
+  await saveReports(
     call.db,
-    items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? []),
+    reports.flatMap((report) => {
+      const item = items.get(report.item_id)
+      const what = item && knew(item, tags.get(report.item_id) ?? [])
+      return what ? [{ ...report, at_ms: storedMs, agent_id: agent?.agentId ?? null, knew: what }] : []
+    }),
   )
-  // Goods that were sold once more since this sale belong to the newer one.
-  const sold = [...new Map(items.map((item) => [item.item_id, item])).values()].filter(
-    (item) =>
-      item.store_id === store.store_id &&
-      isSold(item.item_status) &&
-      (soldAt.get(item.purchase_id ?? '')?.atMs ?? Number.POSITIVE_INFINITY) < storedMs,
-  )
-  if (sold.length === 0) return null
-  await paidAtUntag(call, store, sold, about)
-  const by = { reason: `returned before ${about}`, reportedMs: storedMs }
-  const back = await moveBack(call, sold, 'returned', by)
-  await moveBack(call, [...back.values()], 'sellable', by)
-  return JSON.stringify(Object.fromEntries(sold.map((item) => [item.item_id, item.purchase_id])))
+  await settlePieces(call, store, itemIds)
 }
 
 /** Notes an open sale: it releases nothing, and ends after 30 minutes. */
@@ -225,7 +226,6 @@ async function bookSale(
   if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
     doubts.push({ code: 'sale_total_differs', subject: about })
   if (incoming.known?.state === 'void') doubts.push({ code: 'sale_is_void', subject: about })
-  const resold = await comeBackBefore(call, store, sale, incoming.recorded, about)
   const rows = await rowsOfSale(call, store, sale, purchaseId, incoming.recorded)
   const stop = await whyHeld(call, store, sale, storedMs, rows)
   if (stop) {
@@ -248,19 +248,20 @@ async function bookSale(
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   const isAllowed = incoming.recorded.withoutReturns !== true
   const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
+  const resold = rows.pieces.flatMap(({ item, knew }) => (knew === 'return' ? [item] : []))
+  await paidAtUntag(call, store, resold, about)
   const others = await paidAtUntag(call, store, inStore, about)
   for (const { item, lineId, tag } of rows.returned)
     if (others.has(item?.purchase_id ?? ''))
       doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
-  const back = inStore.filter((item) => isSold(item.item_status))
-  await takeExchanged(call, back, `returned with ${about}`)
-  // Their sale may be on its way.
-  const unsold = await itemsThatMayWait(
-    db,
-    inStore.filter((item) => item.item_status === 'sellable'),
+  const { agent } = incoming.recorded
+  await reportSale(call, store, { key: incoming.key, purchaseId, storedMs, agentId: agent?.agentId }, rows.pieces)
+  await takeExchanged(call, store, { key: incoming.key, storedMs, agentId: agent?.agentId, about }, inStore, others)
+  await settlePieces(
+    call,
+    store,
+    [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id),
   )
-  const request = { returnId: `with ${incoming.key}`, reason: `returned with ${about}`, codeHash: null }
-  await waitForSales(call, unsold, request, storedMs)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -279,12 +280,10 @@ async function bookSale(
     items: await itemsOf(call, store, sale, rows),
     warnings: doubts.map(warningOf),
   }
-  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result), resold }
+  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
   await saveSale(db, row)
   if (incoming.known?.state === 'void') await voidRecorded(call, store, row, undefined)
   await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
-  const soldIds = rows.units.flatMap(({ item_id: itemId }) => itemId ?? [])
-  await applyReturnsOfItems(call, store, purchaseId, soldIds, storedMs)
   return result
 }
 

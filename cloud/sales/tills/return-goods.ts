@@ -10,21 +10,30 @@ import { isSold, mayItemMove, nextItemStatuses } from '../../../policy/item-stat
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { groupBy, type Db } from '../../platform/persistence/database.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
+import { ITEM_UNKNOWN, itemsWith, readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { amountsOfPieces, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
-import { findPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
+import { boundItemsOf, findPurchase, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
 import { assertFewRefunds, insertRefund, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
-import { findReturn, findSale, salesWithCode, saveReturns, soldTimes, waitingReturns } from './queries.ts'
+import {
+  findReturn,
+  findSale,
+  pieceReports,
+  piecesOfReport,
+  salesWithCode,
+  saveReturns,
+  waitingReturns,
+} from './queries.ts'
+import { reportReturn, reportSale, settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { wantedOf } from './wanted-pieces.ts'
 
@@ -38,6 +47,13 @@ export interface ReturnResult {
   items: { tag: string; itemStatus: ItemStatus }[]
   /** True if the sale is not here yet: the return applies when it arrives. */
   waiting?: true
+}
+
+/** Where a return was recorded, and its key. */
+interface ReturnMade {
+  readonly storedMs: number
+  readonly agentId?: string
+  readonly returnKey: string
 }
 
 /** Where a return was recorded. */
@@ -88,15 +104,18 @@ export async function recordReturn(
     return { isNew: true, result: waitingOf(request) }
   }
   const purchaseId = sale?.purchase_id ?? request.purchaseId
+  const made = { ...recorded, returnKey: return_key }
   const result =
     purchaseId === undefined
-      ? await returnTags(call, store, request, recorded)
-      : await returnOf(call, store, purchaseId, request, recorded.storedMs)
-  await saveReturns(db, [{ ...row, result: JSON.stringify(result) }])
+      ? await returnTags(call, store, request, made, row)
+      : await returnOf(call, store, purchaseId, request, made)
+  await saveReturns(db, [
+    { ...row, result: JSON.stringify(result), due_ms: result.waiting ? nowMs + WAIT_FOR_SALE_MS : null },
+  ])
   return { isNew: true, result }
 }
 
-function assertMayWait({ length }: readonly Row<'till_return'>[]): void {
+function assertMayWait({ length }: readonly unknown[]): void {
   if (length >= WAITING_RETURNS_LIMIT)
     throw precondition(
       'too_many_waiting_returns',
@@ -117,26 +136,22 @@ export async function applyWaitingReturns(
   if (!sale?.purchase_id) return
   const keys = [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)]
   for (const row of await waitingReturns(call.db, store.store_id, keys))
-    await applyWaiting(call, store, sale.purchase_id, JSON.parse(row.body) as KeptReturn, [row])
+    await applyWaiting(call, store, sale.purchase_id, row)
 }
 
-/** Applies a return that waited. `rows`: of the whole return, or of each of its items. */
+/** Applies a return that waited. */
 async function applyWaiting(
   call: Call,
   store: Row<'store'>,
   purchaseId: string,
-  request: KeptReturn,
-  rows: readonly Row<'till_return'>[],
+  row: Row<'till_return'>,
 ): Promise<void> {
-  const [first] = rows
-  if (!first) return
+  const request = JSON.parse(row.body) as KeptReturn
   const save = (result: ReturnResult) =>
-    saveReturns(
-      call.db,
-      rows.map((row) => ({ ...row, result: JSON.stringify(result), due_ms: null })),
-    )
+    saveReturns(call.db, [{ ...row, result: JSON.stringify(result), due_ms: null }])
   try {
-    await save(await returnOf(call, store, purchaseId, request, first.stored_ms))
+    const made = { storedMs: row.stored_ms, returnKey: row.return_key }
+    await save(await returnOf(call, store, purchaseId, request, made))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     await save({ returnId: request.returnId, items: [] })
@@ -145,7 +160,7 @@ async function applyWaiting(
       {
         storeId: store.store_id,
         kind: 'return_unclear',
-        subject: first.return_key,
+        subject: row.return_key,
         purchaseId,
         detail: `the return ${request.returnId} arrived before its sale and does not fit it: ${error.message}`,
       },
@@ -210,20 +225,24 @@ async function returnOf(
   store: Row<'store'>,
   purchaseId: string,
   request: KeptReturn,
-  storedMs: number,
+  made: ReturnMade,
 ): Promise<ReturnResult> {
   const purchase = await findPurchase(call.db, store.tenant, purchaseId)
   if (purchase?.store_id !== store.store_id)
     throw notFound('sale of this store', { path: 'purchaseId', fix: 'send the id that recordSales returned' })
-  return returnPieces(call, store, purchase, request, storedMs)
+  return returnPieces(call, store, purchase, request, made)
 }
 
-/** Returns goods that are named only by their tags, perhaps of several sales. */
+/**
+ * Returns goods that are named only by their tags. The reports about each piece tell of which sale; if that is not here
+ * yet, the return waits for it. `row`: the return, to be stored.
+ */
 async function returnTags(
   call: Call,
   store: Row<'store'>,
   request: KeptReturn,
-  recorded: ReturnRecorded,
+  made: ReturnMade,
+  row: Row<'till_return'>,
 ): Promise<ReturnResult> {
   const itemOf = await itemsWith(call.db, store.tenant, [request])
   const found = tagsOf(request).map(({ kind, id, isValid }) => {
@@ -232,25 +251,52 @@ async function returnTags(
     return item
   })
   const items = eachOnce(found)
-  const [first] = items
-  const purchaseId = first?.purchase_id ?? undefined
-  const isOneSale = purchaseId !== undefined && items.every((item) => item.purchase_id === purchaseId)
-  const purchase = isOneSale ? await findPurchase(call.db, store.tenant, purchaseId) : undefined
-  if (purchase) {
-    const since = await soldSince(call.db, items, recorded)
-    const formerId = items.every((item) => since.get(item.item_id) === since.get(first?.item_id ?? ''))
-      ? since.get(first?.item_id ?? '')
-      : undefined
-    const former = formerId ? await findPurchase(call.db, store.tenant, formerId) : undefined
-    if (since.size > 0 && !former)
-      throw precondition('sold_since', 'the goods were sold again after this return: return their last sale')
-    return returnPieces(call, store, former ?? purchase, request, recorded.storedMs)
+  await assertMayComeBack(call, items)
+  await saveReturns(call.db, [row])
+  // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
+  const known = items.filter((item) => item.item_status !== 'returned')
+  await assertFewWaiting(call, known)
+  await reportForgotten(call, store, known)
+  const back = { ...made, key: made.returnKey, isResellable: request.resellable }
+  await reportReturn(call, store, back, known)
+  const settled = await settlePieces(
+    call,
+    store,
+    known.map((item) => item.item_id),
+  )
+  const booked = settled.filter(({ returnKey }) => returnKey === made.returnKey)
+  await comeBack(
+    call,
+    items.filter((item) => item.item_status === 'returned'),
+    request,
+    made.storedMs,
+  )
+  notifyGates(call, store.store_id)
+  const now = await readItems(
+    call.db,
+    items.map((item) => item.item_id),
+  )
+  const purchaseIds = new Set(booked.map((each) => each.purchaseId))
+  const isWaiting = (await piecesOfReport(call.db, made.returnKey)).some((report) => report.is_booked === 0)
+  return {
+    returnId: request.returnId,
+    ...(purchaseIds.size === 1 && { purchaseId: [...purchaseIds].join('') }),
+    ...(booked.length > 0 && { amountCent: booked.reduce((sum, { amountCent }) => sum + amountCent, 0) }),
+    items: [...now.values()].map((item) => ({ tag: tagOf(item), itemStatus: item.item_status as ItemStatus })),
+    ...(isWaiting && { waiting: true as const }),
   }
-  const purchases = new Set(items.flatMap((item) => item.purchase_id ?? []))
-  if (purchaseId !== undefined || purchases.size > PURCHASES_LIMIT)
+}
+
+/** A refused return changes nothing, so all of its goods are checked first. */
+async function assertMayComeBack(call: Call, items: readonly Row<'protected_item'>[]): Promise<void> {
+  const sold = items.filter((item) => isSold(item.item_status))
+  const purchases = new Set(sold.flatMap((item) => item.purchase_id ?? []))
+  if (purchases.size > 1 || new Set(items.map((item) => item.purchase_id)).size > PURCHASES_LIMIT)
     throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
-  const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
-  // A refused return changes nothing, so all of its goods are checked first.
+  for (const purchaseId of purchases) {
+    const purchase = await findPurchase(call.db, sold[0]?.tenant ?? '', purchaseId)
+    if (purchase) assertOfTill(purchase)
+  }
   for (const { item_status: from } of items)
     // Only staff end a hold.
     if (
@@ -260,104 +306,66 @@ async function returnTags(
       throw precondition('illegal_move', `an item that is ${from} cannot come back at a till: use updateItemStatus`, {
         allowedNext: nextItemStatuses(from as ItemStatus),
       })
-  // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
-  const waiting = items.filter((item) => item.item_status === 'sellable')
-  const moved = await comeBack(
-    call,
-    items.filter((item) => !waiting.includes(item)),
-    request,
-    recorded.storedMs,
+}
+
+/** Throws if too many returns wait for a sale of one of these pieces. */
+async function assertFewWaiting({ db }: Call, items: readonly Row<'protected_item'>[]): Promise<void> {
+  const reports = await pieceReports(
+    db,
+    items.map((item) => item.item_id),
   )
-  await waitForSales(call, waiting, request, recorded.storedMs)
-  for (const item of items) {
-    const now = moved.get(item.item_id) ?? item
-    back.items.push({ tag: tagOf(now), itemStatus: now.item_status as ItemStatus })
-  }
-  notifyGates(call, store.store_id)
-  return { ...back, ...(waiting.length > 0 && { waiting: true as const }) }
+  for (const ofItem of reports.values()) assertMayWait(ofItem.filter(isWaitingReturn))
 }
 
-const ITEM_KEY = 'item '
+const isWaitingReturn = ({ knew, is_booked: isBooked }: Row<'piece_report'>) => knew === null && isBooked === 0
 
-/** Those of these items for which no more returns wait than may. */
-export async function itemsThatMayWait(
-  db: Db,
-  items: readonly Row<'protected_item'>[],
-): Promise<Row<'protected_item'>[]> {
-  const [first] = items
-  if (!first) return []
-  const waiting = groupBy(await waitingReturns(db, first.store_id, items.map(keyOfItem)), (row) => row.sale_key)
-  return items.filter((item) => (waiting.get(keyOfItem(item))?.length ?? 0) < WAITING_RETURNS_LIMIT)
-}
-
-const keyOfItem = ({ item_id: itemId }: Row<'protected_item'>) => ITEM_KEY + itemId
-
-/** Stores a return of items whose sales are not here yet, for each item. */
-export async function waitForSales(
+/** Reports sales again that were forgotten, because they are old, if their pieces come back now. */
+async function reportForgotten(
   call: Call,
+  store: Row<'store'>,
   items: readonly Row<'protected_item'>[],
-  request: KeptReturn,
-  storedMs: number,
 ): Promise<void> {
-  const [first] = items
-  if (!first) return
-  const waiting = await waitingReturns(call.db, first.store_id, items.map(keyOfItem))
-  for (const ofItem of groupBy(waiting, (row) => row.sale_key).values()) assertMayWait(ofItem)
-  const { returnId, resellable, reason } = request
-  const [key, content] = [returnKeyOf(first.store_id, request), returnContent(request)]
-  const rows = items.map((item): Row<'till_return'> => ({
-    return_key: `${key} ${item.item_id}`,
-    tenant: item.tenant,
-    store_id: item.store_id,
-    sale_key: keyOfItem(item),
-    body: JSON.stringify({
-      returnId,
-      resellable,
-      reason,
-      codeHash: null,
-      [item.epc === null ? (item.tag_uid === null ? 'tagIds' : 'tagUids') : 'epcs']: [tagOf(item)],
-    }),
-    content,
-    result: null,
-    stored_ms: storedMs,
-    due_ms: call.nowMs + WAIT_FOR_SALE_MS,
-  }))
-  await saveReturns(call.db, rows)
+  const sold = items.filter((item) => isSold(item.item_status) && item.purchase_id !== null)
+  const reports = await pieceReports(
+    call.db,
+    sold.map((item) => item.item_id),
+  )
+  const forgotten = sold.filter(
+    (item) => !reports.get(item.item_id)?.some((report) => report.purchase_id === item.purchase_id),
+  )
+  for (const [purchaseId, ofSale] of groupBy(forgotten, (item) => item.purchase_id ?? '')) {
+    const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+    if (!purchase?.cti) continue
+    const sale = { key: purchase.cti, purchaseId, storedMs: purchase.completed_ms ?? 0 }
+    const pieces = ofSale.map((item) => ({ item, lineId: item.line_id ?? '', knew: 'nothing' as const }))
+    await reportSale(call, store, sale, pieces)
+  }
 }
 
 /**
- * Applies returns of these items that came after their sale, but arrived before it. The items of one return come back
- * together, and those of too many returns with the last one.
+ * Takes goods back that came with another sale, which credits their money. Their former sale may be on its way. Goods in
+ * `others`, for which untag took the money, are returned, too.
  */
-export async function applyReturnsOfItems(
+export async function takeExchanged(
   call: Call,
   store: Row<'store'>,
-  purchaseId: string,
-  itemIds: readonly string[],
-  soldMs: number,
+  by: { key: string; storedMs: number; agentId: string | undefined; about: string },
+  items: readonly Row<'protected_item'>[],
+  others: ReadonlySet<string>,
 ): Promise<void> {
-  const keys = itemIds.map((itemId) => ITEM_KEY + itemId)
-  const due = (await waitingReturns(call.db, store.store_id, keys)).filter((row) => row.stored_ms >= soldMs)
-  // Of several returns of one item, the first came after this sale. The others wait for their own sales.
-  const ofItems = [...groupBy(due, (row) => row.sale_key).values()]
-  const firsts = ofItems.flatMap(([first]) => first ?? [])
-  const returns = [...groupBy(firsts, ({ return_key: key }) => key.slice(0, key.indexOf(' '))).values()]
-  const last = returns.slice(WAITING_RETURNS_LIMIT - 1).flat()
-  for (const rows of [...returns.slice(0, WAITING_RETURNS_LIMIT - 1), last])
-    await applyWaiting(call, store, purchaseId, joined(rows), rows)
-}
-
-/** The rows of the items of a return as one return. */
-function joined(rows: readonly Row<'till_return'>[]): KeptReturn {
-  const requests = rows.map(({ body }) => JSON.parse(body) as KeptReturn)
-  const all = (list: 'epcs' | 'tagUids' | 'tagIds') => requests.flatMap((each) => each[list] ?? [])
-  return {
-    ...(requests[0] ?? { returnId: '', codeHash: null }),
-    resellable: requests.every(({ resellable }) => resellable === true),
-    epcs: all('epcs'),
-    tagUids: all('tagUids'),
-    tagIds: all('tagIds'),
-  }
+  const sold = items.filter((item) => isSold(item.item_status))
+  const ofUntag = sold.filter((item) => others.has(item.purchase_id ?? ''))
+  await moveBack(call, ofUntag, 'returned', { reason: `returned with ${by.about}`, reportedMs: by.storedMs })
+  const reports = await pieceReports(
+    call.db,
+    items.map((item) => item.item_id),
+  )
+  const isFull = (item: Row<'protected_item'>) =>
+    (reports.get(item.item_id)?.filter(isWaitingReturn).length ?? 0) >= WAITING_RETURNS_LIMIT
+  const mayWait = items.filter((item) => item.item_status === 'sellable' && !isFull(item))
+  const ofTills = sold.filter((item) => !ofUntag.includes(item))
+  await reportForgotten(call, store, ofTills)
+  await reportReturn(call, store, { ...by, key: `with ${by.key}` }, [...ofTills, ...mayWait])
 }
 
 /** Moves items back, through `returned` also if they go on sale again. Returns them by id. */
@@ -383,51 +391,41 @@ function eachOnce(items: readonly Row<'protected_item'>[]): Row<'protected_item'
 }
 
 /**
- * Moves the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
+ * Takes the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
  * for them.
  */
 export async function keepReturned(
   call: Call,
   store: Row<'store'>,
   request: KeptReturn,
-  recorded: Required<Omit<ReturnRecorded, 'saleKey'>>,
+  { storedMs, agentId }: { storedMs: number; agentId: string },
 ): Promise<void> {
   const lists = [request, ...(request.lines ?? [])]
   const itemOf = await itemsWith(call.db, store.tenant, lists)
   const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
   const sold = eachOnce(named).filter((item) => item.store_id === store.store_id && isSold(item.item_status))
-  const since = await soldSince(call.db, sold, recorded)
-  const back = sold.filter((item) => !since.has(item.item_id))
-  // The agent has told the till so, and may have sold the goods again.
-  await comeBack(call, back, request, recorded.storedMs, `return ${request.returnId}, which is not booked`)
+  const others = new Set<string>()
+  for (const purchaseId of new Set(sold.flatMap((item) => item.purchase_id ?? []))) {
+    const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+    if (purchase?.till === null) others.add(purchaseId)
+  }
+  const ofTills = sold.filter((item) => !others.has(item.purchase_id ?? ''))
+  await reportForgotten(call, store, ofTills)
+  const back = { key: returnKeyOf(store.store_id, request), storedMs, agentId, isResellable: request.resellable }
+  await reportReturn(call, store, { ...back, isBooked: true }, ofTills)
+  await settlePieces(
+    call,
+    store,
+    ofTills.map((item) => item.item_id),
+  )
+  await comeBack(
+    call,
+    sold.filter((item) => !ofTills.includes(item)),
+    request,
+    storedMs,
+    `return ${request.returnId}, which is not booked`,
+  )
   notifyGates(call, store.store_id)
-}
-
-/** Maximum difference of the clocks in a store, ms (ADR trusted-time). */
-const CLOCKS_DIFFER_MS = 60_000
-
-/**
- * The items that an agent or till sold after the return was stored, so it is about an earlier sale, with the purchase of
- * that sale if it is known. An agent that sold goods of which it knew the return (`resold`) needs no margin.
- */
-async function soldSince(
-  db: Db,
-  items: readonly Row<'protected_item'>[],
-  { storedMs, agentId }: ReturnRecorded,
-): Promise<ReadonlyMap<string, string | null>> {
-  if (agentId === undefined) return new Map()
-  const sales = await soldTimes(
-    db,
-    items.flatMap(({ purchase_id: purchaseId }) => purchaseId ?? []),
-  )
-  return new Map(
-    items.flatMap(({ item_id: itemId, purchase_id: purchaseId }) => {
-      const sale = sales.get(purchaseId ?? '')
-      const former = sale?.resold[itemId]
-      const marginMs = former === undefined ? CLOCKS_DIFFER_MS : 0
-      return sale && sale.atMs > storedMs + marginMs ? [[itemId, former ?? null] as const] : []
-    }),
-  )
 }
 
 const tagOf = ({ epc, tag_uid, tag_id }: Row<'protected_item'>) => epc ?? tag_uid ?? tag_id ?? ''
@@ -442,7 +440,7 @@ async function returnPieces(
   store: Row<'store'>,
   purchase: Row<'purchase'>,
   request: KeptReturn,
-  reportedMs: number,
+  { storedMs: reportedMs, agentId, returnKey }: ReturnMade,
 ): Promise<ReturnResult> {
   assertOfTill(purchase)
   if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
@@ -462,17 +460,23 @@ async function returnPieces(
     lines: pieces,
     reason,
   })
-  const returned = await returnItems(call, purchase, pieces, refund.refund_id)
-  const last =
-    request.resellable === true
-      ? await moveBack(call, returned, 'sellable', { reason, reportedMs })
-      : new Map(returned.map((item) => [item.item_id, item]))
-  const items = returned.flatMap(({ item_id: itemId }) => {
-    const item = last.get(itemId)
-    return item ? [{ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }] : []
-  })
+  const returned = await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
+  if (request.resellable === true) await moveBack(call, returned, 'sellable', { reason, reportedMs })
   await bookRefund(call, purchase, refund)
   emitRefunded(call, refund, undefined)
+  const named = new Set(pieces.flatMap(({ itemLineId, unitNos }) => unitNos.map((unitNo) => `${itemLineId}/${unitNo}`)))
+  const units = (await readUnits(call.db, purchase.purchase_id)).filter((unit) =>
+    named.has(`${unit.line_id}/${unit.unit_no}`),
+  )
+  const back = await readItems(call.db, boundItemsOf(units))
+  const of = { storedMs: reportedMs, agentId, saleKey: purchase.cti ?? '', isResellable: request.resellable }
+  await reportReturn(call, store, { ...of, key: returnKey, isBooked: true }, [...back.values()])
+  await settlePieces(call, store, [...back.keys()])
+  const now = await readItems(
+    call.db,
+    returned.map((item) => item.item_id),
+  )
+  const items = [...now.values()].map((item) => ({ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }))
   call.changed(purchase.purchase_id)
   if (items.length > 0) notifyGates(call, store.store_id)
   return { returnId: request.returnId, purchaseId: purchase.purchase_id, amountCent, items }

@@ -5,6 +5,7 @@ import {
   cancelledTags,
   lineCentOf,
   lineIdOf,
+  saleKeyOf,
   saleTagKey,
   isSoldLine,
   saleValueOf,
@@ -23,11 +24,13 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
-import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { factsOfItem, productsOfItems } from '../../protection/authorize/item-facts.ts'
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
+import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
+import { pieceReports } from './queries.ts'
+import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './settle-pieces.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
 interface TagOfLine {
@@ -43,14 +46,17 @@ export interface SaleRows {
   readonly tags: TagOfLine[]
   /** Tags of lines that take them back. */
   readonly returned: TagOfLine[]
+  /** Pieces of the store that the sale names. */
+  readonly pieces: NamedPiece[]
   readonly doubts: Doubt[]
   /** For the limits of the till. */
   readonly valueCent: number
 }
 
 /** Takes the rights of a sale: all its tags keep their status. */
-export function holdRows({ lines, units }: SaleRows): void {
+export function holdRows({ lines, units, pieces }: SaleRows): void {
   units.length = 0
+  pieces.length = 0
   for (const line of lines) line.tagged = 0
 }
 
@@ -87,10 +93,11 @@ export async function rowsOfSale(
     sale.lines.flatMap(({ ean }) => ean ?? []),
   )
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
-  const isChanged = await changedSince(call, store, recorded, sale.lines.flatMap(tagsOf), itemOf)
+  const key = saleKeyOf(store.store_id, sale)
+  const standings = await standingsOf(call, store, key, recorded, sale.lines.flatMap(tagsOf), itemOf)
   const recallsOf = await recallsByEan(db, store.tenant)
   const valueCent = await valueOfSale(db, store, sale, itemOf)
-  const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [], valueCent }
+  const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], pieces: [], doubts: [], valueCent }
   const taken = new Set<string>()
   const isCancelled = cancelledTags(
     sale,
@@ -125,25 +132,9 @@ export async function rowsOfSale(
       continue
     }
     rows.tags.push(...tags)
-    const goods = { storeId: store.store_id, line: row }
-    if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), goods))
+    if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), { storeId: store.store_id, line: row }))
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
-    const items: Row<'protected_item'>[] = []
-    let stay = 0
-    for (const each of left) {
-      const { item } = each
-      if (item && items.includes(item)) continue // one piece named by two kinds of tag
-      const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), { ...goods, item })
-      const isMore = items.length >= soldPieces(row)
-      const code = whyDoubtful(store, each, isStopped) ?? (item && doubtOf(item, row, { taken, isMore, isChanged }))
-      if (code !== undefined)
-        rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })
-      // An agent knows no products, and its gates are silent for this tag already.
-      if (item && (code === undefined || (code === 'sale_of_other_product' && recorded.agent))) {
-        taken.add(item.item_id)
-        items.push(item)
-      } else if (item) stay++
-    }
+    const { items, stay } = judgeTags(rows, row, left, { store, recorded, recallsOf, standings, taken })
     const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? soldPieces(row) : 0
     // A piece that stays gives no right to another one of its line.
     tagged.push({ line: row, count: Math.max(pieces - stay, items.length), items })
@@ -152,19 +143,64 @@ export async function rowsOfSale(
   return rows
 }
 
+/** Notes the tags of a line. Returns the items that the sale binds now, and the number of those that stay as they are. */
+function judgeTags(
+  rows: SaleRows,
+  row: Row<'purchase_line'>,
+  tags: readonly TagOfLine[],
+  {
+    store,
+    recorded,
+    recallsOf,
+    standings,
+    taken,
+  }: {
+    store: Row<'store'>
+    recorded: Recorded
+    recallsOf: Awaited<ReturnType<typeof recallsByEan>>
+    standings: ReadonlyMap<string, Standing>
+    taken: Set<string>
+  },
+): { items: Row<'protected_item'>[]; stay: number } {
+  const items: Row<'protected_item'>[] = []
+  const here = new Set<string>()
+  let stay = 0
+  for (const each of tags) {
+    const { item, lineId, tag } = each
+    if (item && here.has(item.item_id)) continue // one piece named by two kinds of tag
+    const goods = { storeId: store.store_id, line: row, item }
+    const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), goods)
+    const standing = standings.get(item?.item_id ?? '')
+    const isMore = here.size >= soldPieces(row)
+    const code =
+      whyDoubtful(store, each, isStopped, standing?.isLate) ??
+      (item && doubtOf(item, row, { taken, isMore, doubt: standing?.doubt }))
+    if (code !== undefined) rows.doubts.push({ code, lineId, tag: tag.id, subject: tag.id, status: item?.item_status })
+    // An agent knows no products, and its gates are silent for this tag already.
+    const isSoldNow = code === undefined || (code === 'sale_of_other_product' && recorded.agent !== undefined)
+    if (!item) continue
+    if (standing && !taken.has(item.item_id) && (isSoldNow || code === standing.doubt))
+      rows.pieces.push({ item, lineId: row.line_id, knew: standing.knew })
+    if (!isSoldNow) {
+      stay++
+      continue
+    }
+    here.add(item.item_id)
+    taken.add(item.item_id)
+    if (standing?.isLate !== true) items.push(item)
+  }
+  return { items, stay }
+}
+
 /** What is doubtful about an item that could be sold. `isMore`: the line has as many pieces without it. */
 function doubtOf(
   item: Row<'protected_item'>,
   row: Row<'purchase_line'>,
-  {
-    taken,
-    isMore,
-    isChanged,
-  }: { taken: ReadonlySet<string>; isMore: boolean; isChanged(item: Row<'protected_item'>): boolean },
+  { taken, isMore, doubt }: { taken: ReadonlySet<string>; isMore: boolean; doubt: Standing['doubt'] },
 ): Doubt['code'] | undefined {
   if (taken.has(item.item_id)) return 'item_already_paid'
   if (isMore) return 'sale_of_more_items'
-  if (isChanged(item)) return 'item_changed'
+  if (doubt) return doubt
   return isOtherProduct(item, row) ? 'sale_of_other_product' : undefined
 }
 
@@ -246,36 +282,83 @@ async function productOfTags(
     : findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
-/** Why a tag keeps its status; undefined if the sale makes it paid. */
-function whyDoubtful(store: Row<'store'>, { item }: TagOfLine, isStopped: boolean): Doubt['code'] | undefined {
+/** Why a tag keeps its status; undefined if the sale makes it paid. `isLate`: the reports of tills tell its status. */
+function whyDoubtful(
+  store: Row<'store'>,
+  { item }: TagOfLine,
+  isStopped: boolean,
+  isLate = false,
+): Doubt['code'] | undefined {
   if (item?.store_id !== store.store_id) return 'sale_tag_unknown'
-  if (item.item_status === 'paid' || item.item_status === 'picked_up') return 'item_already_paid'
-  return item.item_status !== 'sellable' || isStopped ? 'sale_of_held_item' : undefined
+  if (isSold(item.item_status) && !isLate) return 'item_already_paid'
+  if (isStopped) return 'sale_of_held_item'
+  return item.item_status === 'sellable' || isLate ? undefined : 'sale_of_held_item'
 }
 
-/**
- * Tells whether an agent sold an item before its status changed: the change is newer, and the agent did not know it.
- * Other reports of tills to agents count from the time at which an agent stored them.
- */
-async function changedSince(
-  { db, services }: Call,
+/** How a sale stands among the other reports about a piece. */
+interface Standing {
+  readonly knew: NamedPiece['knew']
+  /** The piece belongs, or belonged, to this sale, although its status tells otherwise. */
+  readonly isLate: boolean
+  readonly doubt: 'item_already_paid' | 'item_changed' | undefined
+}
+
+/** How a sale stands among the reports about its pieces, by item. */
+async function standingsOf(
+  call: Call,
   store: Row<'store'>,
+  key: string,
   { agent, storedMs }: Recorded,
   tags: readonly SaleTag[],
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
-): Promise<(item: Row<'protected_item'>) => boolean> {
-  if (!agent) return () => false
-  const [epoch, seq] = agent.items
-  const isKnown = (item: Row<'protected_item'>) => epoch === itemsEpoch(services) && item.item_seq <= seq
-  const unknown = tags.flatMap(({ kind, id, isValid }) => {
-    const item = isValid ? itemOf({ [kind]: id }) : undefined
-    return item && !isKnown(item) ? [item.item_id] : []
-  })
-  const moves = await newestMoveOfEach(db, unknown, { storeId: store.store_id })
-  const changed = new Set(
-    moves.filter((move) => (move.reported_ms ?? move.at_ms) > storedMs).map(({ item_id: itemId }) => itemId),
+): Promise<ReadonlyMap<string, Standing>> {
+  const named = new Map<string, { item: Row<'protected_item'>; tags: SaleTag[] }>()
+  for (const tag of tags) {
+    const item = tag.isValid ? itemOf({ [tag.kind]: tag.id }) : undefined
+    if (item?.store_id !== store.store_id) continue
+    const known = named.get(item.item_id)
+    if (known) known.tags.push(tag)
+    else named.set(item.item_id, { item, tags: [tag] })
+  }
+  const reports = await pieceReports(call.db, [...named.keys()])
+  const knew = knewOf(call, agent)
+  const pieces = [...named.values()].map((each) => ({ item: each.item, knew: knew(each.item, each.tags) }))
+  // What nobody reported, and the recorder knew, has the status of the item.
+  const open = pieces.filter(({ item, knew: what }) => what !== 'all' || reports.has(item.item_id))
+  const others = await movesByOthers(
+    call,
+    store,
+    open.map(({ item }) => item.item_id),
   )
-  return (item) => changed.has(item.item_id)
+  return new Map(
+    pieces.map(({ item, knew: what }) => {
+      const known = reports.get(item.item_id) ?? []
+      const atMs = what === 'all' ? timeAfterAll(storedMs, item, known) : storedMs
+      const move = others.get(item.item_id)
+      const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, knew: what })
+      const isChanged = what !== 'all' && move !== undefined && move.atMs > storedMs
+      const isOurs = owner === key || returns.has(key)
+      const isElsewhere =
+        known.length > 0 ? item.item_status !== 'sellable' : what === 'return' && isSold(item.item_status)
+      const doubt = isChanged ? 'item_changed' : isOurs ? undefined : 'item_already_paid'
+      const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
+      return [item.item_id, { knew: what, isLate: doubt === undefined && isLate, doubt }]
+    }),
+  )
+}
+
+/** What the recorder of a sale knew of its pieces. */
+export function knewOf(
+  { services }: Call,
+  agent: Recorded['agent'],
+): (item: Row<'protected_item'>, tags: readonly SaleTag[]) => NamedPiece['knew'] {
+  if (!agent) return () => 'all'
+  const [epoch, seq] = agent.items
+  const resold = new Set(agent.resold)
+  return (item, tags) => {
+    if (tags.some((tag) => resold.has(saleTagKey(tag)))) return 'return'
+    return epoch === itemsEpoch(services) && item.item_seq <= seq ? 'all' : 'nothing'
+  }
 }
 
 function isOtherProduct(item: Row<'protected_item'> | undefined, line: Row<'purchase_line'>): boolean {

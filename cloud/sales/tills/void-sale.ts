@@ -4,7 +4,8 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
-import { findSale, saveSale } from './queries.ts'
+import { findSale, piecesOfReport, saveSale } from './queries.ts'
+import { keepReturnsOf, settlePieces } from './settle-pieces.ts'
 
 /** Time after which a void or return without its sale becomes an exception, ms. */
 export const WAIT_FOR_SALE_MS = 7 * 86_400_000
@@ -49,7 +50,6 @@ export async function voidSaleOf(
     stored_ms: storedMs,
     // A void of an open sale needs no sale any more.
     due_ms: known ? null : call.nowMs + WAIT_FOR_SALE_MS,
-    resold: null,
   })
   return { ...(!known && { waiting: true as const }), released: [] }
 }
@@ -66,8 +66,11 @@ export async function voidRecorded(
   const purchase = await findPurchase(db, store.tenant, purchaseId)
   if (!purchase || purchase.status === 'CANCELLED') return { purchaseId, released: [] }
   const released = await releasedUnits(call, purchaseId)
-  await cancelPurchase(call, purchase, reason)
+  const pieces = (await piecesOfReport(db, sale.sale_key)).map((piece) => piece.item_id)
+  await keepReturnsOf(call, store, sale.sale_key, pieces)
+  await cancelPurchase(call, purchase, reason, { reportedMs: call.nowMs })
   await saveSale(db, { ...sale, state: 'void' })
+  await settlePieces(call, store, pieces)
   call.changed(purchaseId)
   return { purchaseId, released }
 }

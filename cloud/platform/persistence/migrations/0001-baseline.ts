@@ -332,12 +332,11 @@ const TILLS: readonly string[] = [
   // `content`: Hash of the content; null for a void that arrived before its sale. `purchase_id`: Null for an open
   // sale, and for a void before its sale. `result`: JSON of the answer, for repetitions; null before payment.
   // `agent_id`: Agent that recorded the sale; null: the cloud. `stored_ms`: When an agent or the cloud stored it.
-  // `due_ms`: End of an open sale; when a void without a sale becomes an exception. Else null. `resold`: JSON of the
-  // items whose return was not here yet when they were sold again, with their former purchases; null: none.
+  // `due_ms`: End of an open sale; when a void without a sale becomes an exception. Else null.
   `CREATE TABLE till_sale (
     sale_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), till_id text,
     series text, sale_id text NOT NULL, state text NOT NULL, version bigint NOT NULL, content text,
-    purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint, resold text)`,
+    purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint)`,
   `CREATE UNIQUE INDEX till_sale_by_purchase ON till_sale (purchase_id)`,
   `CREATE INDEX till_sale_by_number ON till_sale (store_id, sale_id)`,
   `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms)`,
@@ -357,6 +356,16 @@ const TILLS: readonly string[] = [
   `CREATE INDEX till_return_by_time ON till_return (stored_ms)`,
   `CREATE INDEX till_return_by_sale ON till_return (sale_key, store_id)`,
   `CREATE INDEX till_return_by_due ON till_return (due_ms) WHERE due_ms IS NOT NULL`,
+  // A sale or return of a till that names a tagged piece (cloud/sales/tills/piece-history.ts). `report_key`: `sale_key`
+  // of a sale, `return_key` of a return. `purchase_id`, `line_id`: Of the sale; null for a return. `sale_key`: Sale that
+  // a return names; else null. `knew`: What the seller knew; null for a return. `resellable`: 1 if the returned goods may
+  // be sold again. `is_booked`: 1 for a sale whose return is booked, and for a return that is booked.
+  `CREATE TABLE piece_report (
+    item_id text NOT NULL, report_key text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, purchase_id text, line_id text,
+    sale_key text, agent_id text, at_ms bigint NOT NULL, knew text, resellable bigint NOT NULL, is_booked bigint NOT NULL,
+    PRIMARY KEY (item_id, report_key))`,
+  `CREATE INDEX piece_report_by_key ON piece_report (report_key)`,
+  `CREATE INDEX piece_report_by_time ON piece_report (at_ms)`,
   // Sales of a till since `since_ms` are on hold.
   `CREATE TABLE till_revocation (
     store_id text NOT NULL REFERENCES store (store_id), till_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,

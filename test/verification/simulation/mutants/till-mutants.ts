@@ -184,7 +184,10 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'late-row-overrides-change',
     what: 'A late row makes goods paid that staff have counted since.',
-    changes: [change('cloud/sales/tills/sale-lines.js', 'if (isChanged(item))', 'if (!isChanged)')],
+    changes: [
+      change('cloud/sales/tills/sale-lines.js', "const isChanged = what !== 'all' &&", 'const isChanged = storedMs < 0 &&'),
+      change('cloud/sales/tills/piece-history.js', '...(others ? [others] : [])', ''),
+    ],
     faults: ['tills', 'partition'],
     liveness: true,
   },

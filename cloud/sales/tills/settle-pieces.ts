@@ -1,0 +1,406 @@
+import { isSold } from '../../../policy/item-status.ts'
+import type { KeptReturn } from '../../../policy/till-sale.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
+import { isPaid } from '../../protection/authorize/item-facts.ts'
+import { newestMovesByOthers } from '../../protection/items/item-moves.ts'
+import { readItems } from '../../protection/items/item-queries.ts'
+import { notifyGates } from '../../protection/items/item-sequence.ts'
+import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { amountsOfPieces, paidByLine, soldPieces } from '../../shop/purchases/line-value.ts'
+import { findPurchase, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
+import { insertRefund, REFUNDS_LIMIT, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
+import { returnItems } from '../payments/refund-payment.ts'
+import { bindPieces } from './bind-pieces.ts'
+import { historyOf, OTHERS, type MoveByOthers, type PieceHistory, type SaleOfPiece } from './piece-history.ts'
+import { endWaiting, pieceReports, returnsWith, saveReports } from './queries.ts'
+
+type Report = Row<'piece_report'>
+type Item = Row<'protected_item'>
+
+/** A piece that a sale names. */
+export interface NamedPiece {
+  readonly item: Item
+  readonly lineId: string
+  readonly knew: SaleOfPiece['knew']
+}
+
+/** Stores that a sale names these pieces. */
+export async function reportSale(
+  { db }: Call,
+  { tenant, store_id }: Row<'store'>,
+  {
+    key,
+    purchaseId,
+    storedMs,
+    agentId,
+  }: { key: string; purchaseId: string; storedMs: number; agentId?: string | undefined },
+  named: readonly NamedPiece[],
+): Promise<void> {
+  const pieces = [...new Map(named.map((piece) => [piece.item.item_id, piece])).values()]
+  const known = await pieceReports(
+    db,
+    pieces.map(({ item }) => item.item_id),
+  )
+  await saveReports(
+    db,
+    pieces.map(({ item, lineId, knew }) => ({
+      item_id: item.item_id,
+      report_key: key,
+      tenant,
+      store_id,
+      purchase_id: purchaseId,
+      line_id: lineId,
+      sale_key: null,
+      agent_id: agentId ?? null,
+      at_ms: knew === 'all' ? timeAfterAll(storedMs, item, known.get(item.item_id)) : storedMs,
+      knew,
+      resellable: 0,
+      is_booked: 0,
+    })),
+  )
+}
+
+/** Time of a report whose recorder knew all that the cloud knows of the piece. */
+export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
+  return Math.max(storedMs, item.updated_ms + 1, ...known.map((report) => report.at_ms + 1))
+}
+
+/** Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked. */
+export async function reportReturn(
+  { db }: Call,
+  { tenant, store_id }: Row<'store'>,
+  back: {
+    key: string
+    storedMs: number
+    agentId?: string | undefined
+    saleKey?: string | undefined
+    isResellable?: boolean | undefined
+    isBooked?: boolean
+  },
+  items: readonly Item[],
+): Promise<void> {
+  const known = await pieceReports(
+    db,
+    items.map((item) => item.item_id),
+  )
+  const sold = items.flatMap((item) => {
+    const sale = known.get(item.item_id)?.find((report) => report.report_key === back.saleKey)
+    return sale && back.isBooked === true ? [{ ...sale, is_booked: 1 }] : []
+  })
+  const returned = items.map((item): Report => {
+    const reports = known.get(item.item_id)
+    return {
+      item_id: item.item_id,
+      report_key: back.key,
+      tenant,
+      store_id,
+      purchase_id: null,
+      line_id: null,
+      sale_key: back.saleKey ?? null,
+      agent_id: back.agentId ?? null,
+      at_ms: back.agentId === undefined ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
+      knew: null,
+      resellable: back.isResellable === true ? 1 : 0,
+      is_booked: back.isBooked === true ? 1 : 0,
+    }
+  })
+  await saveReports(db, [...sold, ...returned])
+}
+
+/** Moves of these items by others than tills, by item. */
+export async function movesByOthers(
+  { db }: Call,
+  { store_id: storeId }: Row<'store'>,
+  itemIds: readonly string[],
+): Promise<ReadonlyMap<string, MoveByOthers>> {
+  const moves = await newestMovesByOthers(db, itemIds, { storeId })
+  return new Map(
+    moves.map(({ item_id: itemId, at_ms: atMs, to_status: status }) => [itemId, { atMs, isSold: isSold(status) }]),
+  )
+}
+
+/** History of a piece by the reports about it. `next`: a sale that is about to be reported. */
+export function historyOfReports(
+  reports: readonly Report[],
+  others: MoveByOthers | undefined,
+  next?: SaleOfPiece,
+): PieceHistory {
+  const sales = reports.flatMap(({ report_key: key, at_ms: atMs, agent_id, knew }) =>
+    knew === null ? [] : [{ key, atMs, agentId: agent_id ?? undefined, knew }],
+  )
+  const returns = reports.flatMap(({ report_key: key, at_ms: atMs, agent_id, knew, sale_key }) =>
+    knew === null ? [{ key, atMs, agentId: agent_id ?? undefined, saleKey: sale_key ?? undefined }] : [],
+  )
+  return historyOf(next ? [...sales, next] : sales, returns, others)
+}
+
+/** Notes the sale at the returns of its pieces, before it becomes void: they are about no other sale. */
+export async function keepReturnsOf(
+  call: Call,
+  store: Row<'store'>,
+  saleKey: string,
+  itemIds: readonly string[],
+): Promise<void> {
+  const reports = await pieceReports(call.db, itemIds)
+  const others = await movesByOthers(call, store, itemIds)
+  const backs = [...reports].flatMap(([itemId, ofItem]) => {
+    const { returns } = historyOfReports(ofItem, others.get(itemId))
+    return ofItem.filter((report) => report.report_key === returns.get(saleKey))
+  })
+  await saveReports(
+    call.db,
+    backs.map((back) => ({ ...back, sale_key: saleKey, is_booked: 1 })),
+  )
+}
+
+/** A return that was booked on a sale. */
+interface Booked {
+  readonly returnKey: string
+  readonly purchaseId: string
+  readonly amountCent: number
+}
+
+/**
+ * Brings pieces into the state that the reports of tills tell, whatever order they arrived in: books each return on a
+ * sale, and makes each piece paid or not. What others did with a piece since then stays.
+ */
+export async function settlePieces(
+  call: Call,
+  store: Row<'store'>,
+  itemIds: readonly string[],
+): Promise<readonly Booked[]> {
+  const reports = await pieceReports(call.db, itemIds)
+  const others = await movesByOthers(call, store, [...reports.keys()])
+  const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfReports(ofItem, others.get(id))]))
+  const booked = await bookReturns(call, store, reports, pieces)
+  await moveItems(call, store, reports, pieces)
+  return booked
+}
+
+/** Returns of one purchase that are booked at once. More are one refund, so that no purchase has too many. */
+const RETURNS_AT_ONCE = 20
+
+/** A piece whose return is booked now. */
+interface Due {
+  readonly sale: Report
+  readonly back: Report
+}
+
+async function bookReturns(
+  call: Call,
+  store: Row<'store'>,
+  reports: ReadonlyMap<string, readonly Report[]>,
+  pieces: ReadonlyMap<string, PieceHistory>,
+): Promise<readonly Booked[]> {
+  const due = [...reports].flatMap(([itemId, ofItem]) => dueOf(ofItem, pieces.get(itemId)?.returns ?? new Map()))
+  if (due.length === 0) return []
+  await saveReports(
+    call.db,
+    due.flatMap(({ sale, back }) => [
+      { ...sale, is_booked: 1 },
+      { ...back, is_booked: 1 },
+    ]),
+  )
+  const returnKeys = [...new Set(due.map(({ back }) => back.report_key))]
+  await endWaiting(call.db, returnKeys)
+  const requests = await returnsWith(call.db, returnKeys)
+  const booked: Booked[] = []
+  const byPurchase = [...groupBy(due, ({ sale }) => sale.purchase_id ?? '')]
+  for (const [n, [purchaseId, ofPurchase]] of byPurchase.entries()) {
+    // Another sale has credited the money of exchanged goods: only a note is missing.
+    if (n >= PURCHASES_LIMIT && !ofPurchase.some(({ back }) => requests.has(back.report_key))) continue
+    const byReturn = [...groupBy(ofPurchase, ({ back }) => back.report_key).values()]
+    for (const group of byReturn.length > RETURNS_AT_ONCE ? [ofPurchase] : byReturn) {
+      const returnKey = group[0]?.back.report_key ?? ''
+      const amountCent = await bookOne(call, store, purchaseId, group, requests.get(returnKey))
+      if (amountCent !== undefined) booked.push({ returnKey, purchaseId, amountCent })
+    }
+  }
+  return booked
+}
+
+/** The sales after which a piece came back, of which no return is booked, each with a return that is not booked. */
+function dueOf(reports: readonly Report[], returns: PieceHistory['returns']): Due[] {
+  const matched = new Set(returns.values())
+  const backs = reports.filter((report) => matched.has(report.report_key) && report.is_booked === 0)
+  const own = (sale: Report) => backs.find((back) => back.report_key === returns.get(sale.report_key))
+  const sales = reports.filter((sale) => returns.get(sale.report_key) !== undefined && sale.is_booked === 0)
+  const due: Due[] = []
+  for (const sale of [...sales.filter(own), ...sales.filter((each) => !own(each))]) {
+    const i = backs.indexOf(own(sale) ?? (backs[0] as Report))
+    const [back] = i < 0 ? [] : backs.splice(i, 1)
+    if (back) due.push({ sale, back })
+  }
+  return due
+}
+
+/** Books a return of pieces of one sale. Returns what was paid for them, cents; undefined: nothing is left of them. */
+async function bookOne(
+  call: Call,
+  store: Row<'store'>,
+  purchaseId: string,
+  due: readonly Due[],
+  request: KeptReturn | undefined,
+): Promise<number | undefined> {
+  const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+  if (!purchase || !isPaid(purchase)) return undefined
+  const whole = await wholePurchase(call, purchase)
+  if (whole.refunds.length >= REFUNDS_LIMIT) {
+    await raiseException(
+      { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      {
+        storeId: store.store_id,
+        kind: 'return_unclear',
+        subject: due[0]?.back.report_key ?? purchaseId,
+        purchaseId,
+        detail: `goods came back, but their sale has ${REFUNDS_LIMIT} refunds, which is the most`,
+      },
+    )
+    return undefined
+  }
+  const gone = returnedPieces(whole.refunds)
+  const units = await readUnits(call.db, purchaseId)
+  const pieces = [...groupBy(due, ({ sale }) => sale.line_id ?? '')].flatMap(([itemLineId, ofLine]) => {
+    const line = whole.lines.find((each) => each.line_id === itemLineId)
+    const left = line ? piecesLeft(soldPieces(line), gone.get(itemLineId)?.quantity) : 0
+    const here = units.filter(
+      (unit) => unit.line_id === itemLineId && !gone.get(itemLineId)?.unitNos.includes(unit.unit_no),
+    )
+    const chosen: number[] = []
+    for (const { sale } of ofLine) {
+      const own = here.find((unit) => unit.bound === 1 && unit.item_id === sale.item_id)
+      const unit = own ?? here.find((each) => each.bound === 0 && !chosen.includes(each.unit_no))
+      if (unit) chosen.push(unit.unit_no)
+    }
+    const quantity = Math.min(left, ofLine.length)
+    return quantity <= 0
+      ? []
+      : [{ itemLineId, quantity, unitNos: chosen.slice(0, Math.ceil(quantity)).sort((a, b) => a - b) }]
+  })
+  if (pieces.length === 0) return undefined
+  // A sale that takes goods back has credited their money itself.
+  const amounts = request ? amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone) : []
+  const amountCent = amounts.reduce((sum, { cent }) => sum + cent, 0)
+  const reportedMs = Math.max(...due.map(({ back }) => back.at_ms))
+  const reason = request ? (request.reason ?? `return ${request.returnId}`) : 'returned with another sale'
+  const refund = await insertRefund(call, {
+    purchase,
+    payment: null,
+    kind: 'part',
+    amountCent,
+    state: 'done',
+    lines: pieces,
+    reason,
+  })
+  // `moveItems` returns exchanged goods of many sales with few statements.
+  const items = request
+    ? []
+    : [
+        ...(
+          await readItems(
+            call.db,
+            due.map(({ sale }) => sale.item_id),
+          )
+        ).values(),
+      ]
+  const areHere = items.every((item) => item.purchase_id === purchaseId)
+  if (request || !areHere) await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
+  await bookRefund(call, purchase, refund)
+  if (request) emitRefunded(call, refund, undefined)
+  call.changed(purchaseId)
+  return amountCent
+}
+
+/** Makes pieces paid, or not, if the reports tell so and nobody else moved them since. */
+async function moveItems(
+  call: Call,
+  store: Row<'store'>,
+  reports: ReadonlyMap<string, readonly Report[]>,
+  pieces: ReadonlyMap<string, PieceHistory>,
+): Promise<void> {
+  const items = await readItems(call.db, reports.keys())
+  const due = [...items.values()].flatMap((item) => {
+    const history = pieces.get(item.item_id)
+    const isHere = history !== undefined && item.store_id === store.store_id
+    const move = isHere ? moveOf(item, reports.get(item.item_id) ?? [], history) : undefined
+    return move ? [{ item, ...move }] : []
+  })
+  for (const [reportedMs, back] of groupBy(due, ({ by }) => by.at_ms)) {
+    const sold = back.filter(({ item }) => isSold(item.item_status)).map(({ item }) => item)
+    const returned = await moveBack(call, sold, 'returned', { reportedMs })
+    const onSale = back.filter(({ to, by }) => to !== undefined || by.resellable === 1)
+    await moveBack(
+      call,
+      onSale.flatMap(({ item }) => {
+        const now = returned.get(item.item_id) ?? item
+        return now.item_status === 'sellable' ? [] : [now]
+      }),
+      'sellable',
+      { reportedMs },
+    )
+  }
+  for (const [purchaseId, ofSale] of groupBy(due, ({ to }) => to?.purchase_id ?? ''))
+    if (purchaseId !== '') await bindTo(call, store, purchaseId, ofSale)
+  if (due.length > 0) notifyGates(call, store.store_id)
+}
+
+/** How a piece must move: `to` a sale, or back into the store. `by`: the report that tells so. */
+function moveOf(
+  item: Item,
+  reports: readonly Report[],
+  { owner, returns }: PieceHistory,
+): { by: Report; to: Report | undefined } | undefined {
+  const { item_status: status, purchase_id: purchaseId } = item
+  const current = reports.find((report) => report.knew !== null && report.purchase_id === purchaseId)
+  if (owner === OTHERS) return undefined
+  const to = reports.find((report) => report.report_key === owner)
+  if (to) {
+    // What untag sold is not in the history.
+    const isOver = current ? returns.has(current.report_key) : to.knew === 'return'
+    const mayBind = isSold(status) ? purchaseId !== to.purchase_id && isOver : MAY_BE_SOLD.has(status)
+    return mayBind ? { by: to, to } : undefined
+  }
+  const [last] = reports.filter((report) => report.knew === null).sort((a, b) => b.at_ms - a.at_ms)
+  if (!last) return undefined
+  const isOver = isSold(status) && current !== undefined && returns.has(current.report_key)
+  return isOver || (status === 'returned' && last.resellable === 1) ? { by: last, to: undefined } : undefined
+}
+
+/** Statuses of goods whose sale ended. */
+const MAY_BE_SOLD: ReadonlySet<string> = new Set(['sellable', 'returned', 'cancelled'])
+
+async function bindTo(
+  call: Call,
+  store: Row<'store'>,
+  purchaseId: string,
+  sold: readonly { item: Item; by: Report }[],
+): Promise<void> {
+  const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+  // A revoked till's sales are on hold.
+  if (!purchase || !isPaid(purchase) || purchase.deny_seq !== null) return
+  const items = await readItems(
+    call.db,
+    sold.map(({ item }) => item.item_id),
+  )
+  const wanted = sold.flatMap(({ item, by }) => {
+    const now = items.get(item.item_id)
+    return now ? [{ item: now, lineId: by.line_id ?? undefined }] : []
+  })
+  const left = await bindPieces(call, purchase, wanted, Math.max(...sold.map(({ by }) => by.at_ms)))
+  for (const item of left)
+    await raiseException(
+      { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      {
+        storeId: store.store_id,
+        kind: 'sale_of_more_items',
+        subject: item.epc ?? item.tag_uid ?? item.tag_id ?? item.item_id,
+        purchaseId,
+        detail: 'a sale names more tags than it has pieces',
+      },
+    )
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import {
+  historyOf,
+  OTHERS,
+  type MoveByOthers,
+  type ReturnOfPiece,
+  type SaleOfPiece,
+} from '../../../../cloud/sales/tills/piece-history.ts'
+
+const sale = (key: string, seconds: number, agentId = 'A', knew: SaleOfPiece['knew'] = 'nothing'): SaleOfPiece => ({
+  key,
+  atMs: seconds * 1_000,
+  agentId,
+  knew,
+})
+const back = (key: string, seconds: number, agentId = 'B', saleKey?: string): ReturnOfPiece => ({
+  key,
+  atMs: seconds * 1_000,
+  agentId,
+  saleKey,
+})
+const told = (sales: SaleOfPiece[], returns: ReturnOfPiece[], others?: MoveByOthers) => {
+  const { owner, returns: found } = historyOf(sales, returns, others)
+  return [owner, Object.fromEntries(found)]
+}
+
+describe('the history of a piece', () => {
+  it('gives each return to the sale before it', () => {
+    const sales = [sale('s2', 200), sale('s1', 0)]
+    expect(told(sales, [back('r1', 100)])).toEqual(['s2', { s1: 'r1' }])
+    expect(told(sales, [back('r2', 300), back('r1', 100)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+  })
+
+  it('leaves a piece that was sold twice with its first sale', () => {
+    expect(told([sale('s1', 0), sale('s2', 200)], [])).toEqual(['s1', {}])
+    expect(told([sale('s1', 0), sale('s2', 200)], [back('r', 300)])).toEqual([undefined, { s1: 'r' }])
+  })
+
+  it('waits with a return that nothing was sold before', () => {
+    expect(told([], [back('r', 100)])).toEqual([undefined, {}])
+    expect(told([sale('s', 200)], [back('r', 100)])).toEqual(['s', {}])
+    expect(told([sale('s', 0)], [back('r1', 100), back('r2', 110)])).toEqual([undefined, { s: 'r1' }])
+  })
+
+  it('takes a return as later if the clocks of two agents leave that open', () => {
+    expect(told([sale('s', 50)], [back('r', 0)])).toEqual([undefined, { s: 'r' }])
+    expect(told([sale('s', 61)], [back('r', 0)])).toEqual(['s', {}])
+    // One agent has one clock, and whoever knew all knew the return.
+    expect(told([sale('s', 50)], [back('r', 0, 'A')])).toEqual(['s', {}])
+    expect(told([sale('s', 50, 'A', 'all')], [back('r', 0)])).toEqual(['s', {}])
+  })
+
+  it('ends a sale whose return the next seller knew, and books that return when it arrives', () => {
+    const sales = [sale('s1', 0), sale('s2', 100, 'A', 'return')]
+    expect(told(sales, [])).toEqual(['s2', { s1: undefined }])
+    expect(told(sales, [back('r1', 130)])).toEqual(['s2', { s1: 'r1' }])
+    // A return at the seller itself, or much later, is about its own sale.
+    expect(told(sales, [back('r2', 130, 'A')])).toEqual([undefined, { s1: undefined, s2: 'r2' }])
+    expect(told(sales, [back('r2', 200)])).toEqual([undefined, { s1: undefined, s2: 'r2' }])
+    expect(told(sales, [back('r2', 200), back('r1', 50)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+  })
+
+  it('follows a return that names its sale', () => {
+    const sales = [sale('s1', 0), sale('s2', 100)]
+    expect(told(sales, [back('r', 300, 'B', 's1')])).toEqual(['s2', { s1: 'r' }])
+    expect(told(sales, [back('r', 300, 'B', 'another')])).toEqual(['s1', {}])
+  })
+
+  it('ends with what others did with the piece', () => {
+    const counted = { atMs: 100_000, isSold: false }
+    expect(told([sale('s', 0)], [], counted)).toEqual([undefined, { s: undefined }])
+    expect(told([sale('s', 101)], [], counted)).toEqual(['s', {}])
+    const sold = { atMs: 100_000, isSold: true }
+    expect(told([sale('s', 200)], [], sold)).toEqual([OTHERS, {}])
+    expect(told([sale('s', 200, 'A', 'return')], [], sold)).toEqual(['s', {}])
+    expect(told([], [back('r', 200)], sold)).toEqual([undefined, {}])
+  })
+})
