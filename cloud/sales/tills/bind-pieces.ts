@@ -10,7 +10,7 @@ import { updateStatuses, type StatusChange } from '../../protection/items/item-q
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
 import { soldPieces, type Pieces } from '../../shop/purchases/line-value.ts'
-import { readLines, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
+import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { refundsOf } from '../../shop/purchases/refund-queries.ts'
 import { returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
@@ -48,7 +48,6 @@ export async function bindPieces(
 ): Promise<Row<'protected_item'>[]> {
   const { db, nowMs } = call
   const goods = await goodsOfSale(db, purchase.purchase_id)
-  const hadUnits = goods.units.length > 0
   const left: Row<'protected_item'>[] = []
   const bound: Row<'purchase_unit'>[] = []
   const changes: { item: Row<'protected_item'>; change: StatusChange }[] = []
@@ -79,8 +78,6 @@ export async function bindPieces(
     .where('purchase_id', '=', purchase.purchase_id)
     .where('line_id', 'in', [...new Set(bound.map((unit) => unit.line_id))])
     .execute()
-  if (!hadUnits && purchase.security_tag_status === 'deactivated')
-    await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   await updateStatuses(db, changes, nowMs, { reportedMs })
   notifyGates(call, purchase.store_id)
   call.changed(purchase.purchase_id)

@@ -134,16 +134,19 @@ export async function rowsOfSale(
     rows.tags.push(...tags)
     if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), { storeId: store.store_id, line: row }))
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
-    const { items, stay } = judgeTags(rows, row, left, { store, recorded, recallsOf, standings, taken })
+    const { items, stay, late } = judgeTags(rows, row, left, { store, recorded, recallsOf, standings, taken })
     const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? soldPieces(row) : 0
     // A piece that stays gives no right to another one of its line.
-    tagged.push({ line: row, count: Math.max(pieces - stay, items.length), items })
+    tagged.push({ line: row, count: Math.max(pieces - stay, items.length + late), items })
   }
   addUnits(rows, tagged, purchaseId)
   return rows
 }
 
-/** Notes the tags of a line. Returns the items that the sale binds now, and the number of those that stay as they are. */
+/**
+ * Notes the tags of a line. Returns the items that the sale binds now, the number of those that stay as they are, and of
+ * those that `settlePieces` binds.
+ */
 function judgeTags(
   rows: SaleRows,
   row: Row<'purchase_line'>,
@@ -161,7 +164,7 @@ function judgeTags(
     standings: ReadonlyMap<string, Standing>
     taken: Set<string>
   },
-): { items: Row<'protected_item'>[]; stay: number } {
+): { items: Row<'protected_item'>[]; stay: number; late: number } {
   const items: Row<'protected_item'>[] = []
   const here = new Set<string>()
   let stay = 0
@@ -189,7 +192,7 @@ function judgeTags(
     taken.add(item.item_id)
     if (standing?.isLate !== true) items.push(item)
   }
-  return { items, stay }
+  return { items, stay, late: here.size - items.length }
 }
 
 /** What is doubtful about an item that could be sold. `isMore`: the line has as many pieces without it. */

@@ -6,7 +6,7 @@ import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { goodsOf, isRecalled, recallsByEan, eanOf } from '../../protection/items/recalls.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { findPurchase, readUnits } from '../../shop/purchases/queries.ts'
+import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { bindPieces } from './bind-pieces.ts'
 import { givesRights } from './doubts.ts'
 import { findSale } from './queries.ts'
@@ -49,6 +49,8 @@ export async function bindSoldPiece(
     )
     return true
   }
+  if (units.length === 0 && purchase.security_tag_status === 'deactivated')
+    await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.
   await reportSale(call, store, { key: saleKey, purchaseId, storedMs }, [
     { item, lineId: bound.line_id, knew: 'nothing' },
