@@ -35,6 +35,14 @@ export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, ho
 
 type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
+/** Where a text is not JSON. The message of the parser quotes what is there, which may be a secret. */
+function placeOf(error: unknown, text: string): string {
+  const at = /position (\d+)/.exec((error as Error).message)?.[1]
+  if (at === undefined) return text.trim() === '' ? ': it is empty' : ': it ends too early, or has a wrong character'
+  const lines = text.slice(0, Number(at)).split('\n')
+  return `: look at line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+}
+
 /**
  * Returns the JSON Schema of a configuration file. The schema lacks the rules between devices, which `readConfig`
  * checks.
@@ -53,7 +61,7 @@ export function readConfig(text: string): CheckedConfig {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return { ok: false, faults: [`this is not JSON: ${(error as Error).message}`] }
+    return { ok: false, faults: [`this is not JSON${placeOf(error, text)}`] }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { ok: false, faults: ['the file must hold one JSON object: { "devices": [ … ] }'] }

@@ -8,6 +8,7 @@ import { openSellerReceipt, saleOfCode, signSellerReceipt } from './decisions/sa
 import { receiptOfPurchase, verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
+import { refusedDevice } from './health/registration.ts'
 import { countAnswer, countPerson, newCounters, type Counters } from './health/metrics.ts'
 import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/agent-status.ts'
 import { unreadyChecks, type UnreadyCheck } from './health/readiness.ts'
@@ -125,7 +126,14 @@ export class Agent {
     this.#cloud = this.#openCloud()
     this.link = this.#cloud.link
     sendJournal = this.link.kick
-    this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
+    this.setup = new Setup({
+      ...this.#base,
+      link: this.link,
+      devices: this.#devices,
+      configFile: parts.configFile,
+      refused: (deviceId) =>
+        this.trust.policy && refusedDevice(this.trust.policy, this.identity.agentId, deviceId)?.detail,
+    })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
     this.tillNotices = new TillNotices({

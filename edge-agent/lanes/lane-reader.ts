@@ -139,6 +139,8 @@ export class LaneReader {
    * present one, so that a shopper cannot find the code of another customer by trying.
    */
   async saleOfCode(deviceId: string, text: string, isStaff: boolean): Promise<SoldByCode> {
+    // Invented devices would have no limit.
+    if (!isStaff && !this.#parts.deviceOf(deviceId)) return { kind: 'none', why: 'needs_staff' }
     const state = this.#parts.states.of(deviceId)
     const nowMs = this.#parts.platform.clock.elapsed()
     const wrong = state.wrongCodes && nowMs - state.wrongCodes.sinceMs < WRONG_CODES_MS ? state.wrongCodes : undefined

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { OperatorRecord, Verifier } from '../../policy/documents/store-documents.ts'
 import type { Platform, Clock } from '../../policy/platform.ts'
 import { findCardIndex, matchesVerifier, newPinVerifier, parseBadge } from '../../policy/operator-verifiers.ts'
@@ -197,6 +198,8 @@ interface StoreOperators {
 interface Session {
   readonly operatorId: string
   readonly name: string
+  /** What the operator signed in with. The session ends with it. */
+  readonly verifier: Verifier
   atMs: number
 }
 
@@ -213,7 +216,7 @@ export function operatorSessions(platform: Platform, operators: () => StoreOpera
 
 /**
  * Checks PINs, badges and cards without the network, and stores the sessions of operators in memory. A session ends
- * after 15 idle minutes.
+ * after 15 idle minutes, and when its PIN, badge or card is replaced.
  */
 export class Operators {
   readonly #platform: Platform
@@ -279,7 +282,7 @@ export class Operators {
       return WRONG
     }
     this.#tries.passed(operatorId, caller)
-    return this.#begin(record)
+    return this.#begin(record, record.pin)
   }
 
   #tryBadge(record: OperatorRecord, secret: string, caller: string, key: string): SignInResult {
@@ -291,7 +294,7 @@ export class Operators {
       return WRONG
     }
     this.#tries.passed(operatorId, caller)
-    return this.#begin(record)
+    return this.#begin(record, record.badge)
   }
 
   #tryCard(card: string, readerId: string, key: string): SignInResult {
@@ -300,28 +303,29 @@ export class Operators {
     const { records } = this.#operators()
     const cards = records.map((each) => each.card)
     const record = records[findCardIndex(cards, card, key)]
-    if (!record) {
+    if (!record?.card) {
       this.#cardTries.failed(readerId)
       return WRONG
     }
     this.#cardTries.passed(readerId)
-    return this.#begin(record)
+    return this.#begin(record, record.card)
   }
 
-  #begin({ operatorId, name }: OperatorRecord): SignInResult {
+  #begin({ operatorId, name }: OperatorRecord, verifier: Verifier): SignInResult {
     const { random, clock } = this.#platform
     const oldest = this.#sessions.keys().next().value
     if (this.#sessions.size >= SESSIONS_LIMIT && oldest !== undefined) this.#sessions.delete(oldest)
     const session = Buffer.from(random.bytes(24)).toString('base64url')
-    this.#sessions.set(session, { operatorId, name, atMs: clock.elapsed() })
+    this.#sessions.set(session, { operatorId, name, verifier, atMs: clock.elapsed() })
     return { ok: true, session, operatorId, name }
   }
 
   #activeSession(session: string | undefined): Session | undefined {
     const found = session === undefined ? undefined : this.#sessions.get(session)
     if (!found || session === undefined) return undefined
-    const isKnown = this.#recordOf(found.operatorId) !== undefined
-    if (isKnown && this.#platform.clock.elapsed() - found.atMs <= IDLE_MS) return found
+    const { pin, badge, card } = this.#recordOf(found.operatorId) ?? {}
+    const isValid = [pin, badge, card].some((each) => each && isDeepStrictEqual(each, found.verifier))
+    if (isValid && this.#platform.clock.elapsed() - found.atMs <= IDLE_MS) return found
     this.#sessions.delete(session)
     return undefined
   }

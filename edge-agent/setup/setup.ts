@@ -100,6 +100,8 @@ export interface SetupParts {
   link: Pick<CloudConnection, 'call' | 'bind' | 'refreshDocuments' | 'isOnline'>
   devices: Pick<Devices, 'supervisor' | 'execute' | 'extend' | 'change' | 'entries'>
   configFile: ConfigFile | undefined
+  /** Why the agent must not use a device of this id; undefined if it may, or has no policy yet. */
+  refused(deviceId: string): string | undefined
   /** Trusted time, ms. */
   nowMs(): number
 }
@@ -223,6 +225,9 @@ export class Setup {
     if (!checked.ok) return invalid(checked)
     const unauthorized = registration ? [] : managerFaults(entry, (feeds) => this.isNew(feeds))
     if (unauthorized.length > 0) return codeNeeded(unauthorized)
+    // The link of an unknown device could be that of a gate in use, under another name.
+    const refused = registration || entry['feeds'] !== undefined ? undefined : this.#refused(entry['deviceId'])
+    if (refused !== undefined) return invalidSetting('deviceId', refused)
     const registered = registration ? await this.#register(registration) : undefined
     if (registered && !registered.ok) return registered
     const written = this.#write(configFile, registered ? { ...entry, deviceId: registered.deviceId } : entry)
@@ -238,6 +243,10 @@ export class Setup {
     // Without the new policy, the agent would refuse the device until its next poll.
     await link.refreshDocuments()
     return { ok: true, file: configFile.name, deviceId, isInUse }
+  }
+
+  #refused(deviceId: unknown): string | undefined {
+    return typeof deviceId === 'string' ? this.#parts.refused(deviceId) : undefined
   }
 
   /** The entry of a device that the page added in the last 15 minutes, and may change. Undefined for other devices. */

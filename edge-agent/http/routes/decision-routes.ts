@@ -46,22 +46,33 @@ export function alarmRoutes(app: Hono, agent: Agent, access: Access): void {
 
 /** Maximum concurrent requests that wait for a decision or outcome. A store has only a few lanes. */
 export const DECIDING_LIMIT = 200
+/** Maximum of one paired browser or program. A program may serve all lanes of a store. */
+export const DECIDING_OF_CALLER = 100
 
 /** Limits the concurrent requests of all routes that use this middleware. Answers further requests with 503. */
-export function decisionLimit(): MiddlewareHandler {
+export function decisionLimit(access: Pick<Access, 'callerOf'>): MiddlewareHandler {
   let deciding = 0
+  const ofCaller = new Map<string, number>()
   return async (c, next) => {
-    if (deciding >= DECIDING_LIMIT) {
+    const callerId = access.callerOf(c)?.id ?? 'this machine'
+    const own = ofCaller.get(callerId) ?? 0
+    if (deciding >= DECIDING_LIMIT || own >= DECIDING_OF_CALLER) {
       c.header('retry-after', '1')
       return fail(
         c,
         503,
         'too_many_requests',
-        `${DECIDING_LIMIT} requests wait for their outcome: send this one again later`,
+        `${own >= DECIDING_OF_CALLER ? DECIDING_OF_CALLER : DECIDING_LIMIT} requests wait for their outcome: send this one again later`,
       )
     }
     deciding++
-    return next().finally(() => void deciding--)
+    ofCaller.set(callerId, own + 1)
+    return next().finally(() => {
+      deciding--
+      const left = (ofCaller.get(callerId) ?? 1) - 1
+      if (left > 0) ofCaller.set(callerId, left)
+      else ofCaller.delete(callerId)
+    })
   }
 }
 
@@ -70,7 +81,7 @@ export function decisionLimit(): MiddlewareHandler {
  * answer when the outcome is known.
  */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
-  const limit = decisionLimit()
+  const limit = decisionLimit(access)
   app.post('/v1/authorize', limit, async (c) => {
     const body = await readBody(c, AuthorizeRequest)
     if (body instanceof Response) return body

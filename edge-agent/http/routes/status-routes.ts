@@ -11,6 +11,8 @@ import type { Feed, FeedEvent } from '../../feed.ts'
 
 /** Maximum concurrent listeners (pages and programs). A shop has only a few screens. */
 export const LISTENER_LIMIT = 32
+/** Maximum of one paired browser or program. Each screen of a shop is a browser of its own. */
+export const LISTENERS_OF_CALLER = 12
 /**
  * Maximum unread events of one listener. Above this limit, the agent disconnects the listener. Pages then reconnect.
  */
@@ -19,10 +21,11 @@ export const BACKLOG_LIMIT = 200
 /** Server-sent events for pages and programs (WHATWG HTML §9.2). */
 export interface EventStream {
   /**
-   * Returns a stream that begins with the current status of the agent. Undefined above `LISTENER_LIMIT`. If `mayListen`
-   * returns false when an event occurs, the stream ends and calls `disconnect`, which closes the connection.
+   * Returns a stream that begins with the current status of the agent. Undefined above `LISTENER_LIMIT`, or above the
+   * share of this caller. If `mayListen` returns false when an event occurs, the stream ends and calls `disconnect`,
+   * which closes the connection.
    */
-  open(disconnect: () => void, mayListen: () => boolean): Response | undefined
+  open(callerId: string, disconnect: () => void, mayListen: () => boolean): Response | undefined
 }
 
 /** An event in the form that listeners receive: the type and other fields. */
@@ -31,6 +34,7 @@ interface SentEvent {
 }
 
 interface Listener {
+  callerId: string
   controller: ReadableStreamDefaultController<Uint8Array>
   disconnect(): void
   mayListen(): boolean
@@ -72,13 +76,14 @@ export function eventStream(
 
   sendAll().catch((error: unknown) => log.error({ err: error }, 'pages and programs get no more events'))
   return {
-    open(disconnect, mayListen) {
-      if (listeners.size >= LISTENER_LIMIT) return undefined
+    open(callerId, disconnect, mayListen) {
+      const ofCaller = [...listeners].filter((listener) => listener.callerId === callerId)
+      if (listeners.size >= LISTENER_LIMIT || ofCaller.length >= LISTENERS_OF_CALLER) return undefined
       let own: Listener
       const body = new ReadableStream<Uint8Array>(
         {
           start(controller) {
-            own = { controller, disconnect, mayListen }
+            own = { callerId, controller, disconnect, mayListen }
             listeners.add(own)
             controller.enqueue(write(present()))
           },
@@ -114,6 +119,7 @@ export function statusRoutes(
       (c.req.method === 'HEAD'
         ? c.body(null)
         : events.open(
+            access.callerOf(c)?.id ?? 'this machine',
             () => connectionOf(c)?.destroy(),
             () => access.callerOf(c) !== undefined,
           )) ??
@@ -121,7 +127,7 @@ export function statusRoutes(
         c,
         503,
         'too_many_listeners',
-        `${LISTENER_LIMIT} pages and programs receive the events of this agent already: close one`,
+        `${LISTENER_LIMIT} pages and programs, or ${LISTENERS_OF_CALLER} of this one, receive the events of this agent already: close one`,
       ),
   )
 

@@ -8,6 +8,7 @@ import {
   BACKLOG_LIMIT,
   eventStream,
   LISTENER_LIMIT,
+  LISTENERS_OF_CALLER,
   type EventStream,
 } from '../../../edge-agent/http/routes/status-routes.ts'
 import { letPromisesSettle } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -34,8 +35,11 @@ describe('the events of the agent', () => {
   })
   afterEach(() => feed.close())
 
+  let callers = 0
   const open = () =>
-    stream.open(() => void disconnections++, always)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    stream
+      .open(`browser ${callers++}`, () => void disconnections++, always)
+      ?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
     new TextDecoder().decode((await reader.read()).value)
 
@@ -51,10 +55,17 @@ describe('the events of the agent', () => {
 
   it('reach at most 32 listeners; after one disconnects, another can connect', async () => {
     const readers = Array.from({ length: LISTENER_LIMIT }, open)
-    expect(stream.open(() => undefined, always)).toBe(undefined)
+    expect(stream.open('another', () => undefined, always)).toBe(undefined)
     await readers[0]?.cancel()
-    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
-    expect(stream.open(() => undefined, always)).toBe(undefined)
+    expect(stream.open('another', () => undefined, always)).toBeInstanceOf(Response)
+    expect(stream.open('another', () => undefined, always)).toBe(undefined)
+  })
+
+  it('reach at most 12 listeners of one browser or program, so that it cannot displace the screens of others', () => {
+    const ofOne = () => stream.open('program', () => undefined, always)
+    for (let n = 0; n < LISTENERS_OF_CALLER; n++) expect(ofOne()).toBeInstanceOf(Response)
+    expect(ofOne()).toBe(undefined)
+    expect(stream.open('gate', () => undefined, always)).toBeInstanceOf(Response)
   })
 
   it('disconnect only the listener that does not read', async () => {
@@ -70,13 +81,14 @@ describe('the events of the agent', () => {
     expect(disconnections).toBe(1)
     for (let i = 0; i < BACKLOG_LIMIT; i++) expect((await idle.read()).done).toBe(false)
     expect((await idle.read()).done).toBe(true)
-    expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
+    expect(stream.open('another', () => undefined, always)).toBeInstanceOf(Response)
   })
 
   it('end for a listener that lost its access, before the next event', async () => {
     let mayListen = true
     const revoked = stream
       .open(
+        'revoked',
         () => void disconnections++,
         () => mayListen,
       )
@@ -100,7 +112,7 @@ describe('the events of the agent', () => {
   it('close the connection of a client that does not read', async () => {
     const server = createServer(
       getRequestListener(
-        (_, env) => stream.open(() => (env as HttpBindings).outgoing.destroy(), always) ?? new Response(),
+        (_, env) => stream.open('slow', () => (env as HttpBindings).outgoing.destroy(), always) ?? new Response(),
       ),
     )
     server.listen(0, '127.0.0.1')

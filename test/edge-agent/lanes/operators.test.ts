@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { operatorLocks, operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
-import type { Verifier } from '../../../policy/documents/store-documents.ts'
+import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
 import { badgeCode, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
@@ -204,5 +204,25 @@ describe('cards', () => {
     expect(card('04A1B2C3', 'reader 1')).toMatchObject({ reason: 'locked' })
     expect(card('04A1B2C3', 'reader 2')).toMatchObject({ ok: true })
     expect(pin('till 1', '990011', tran)).toMatchObject({ ok: true })
+  })
+})
+
+describe('a session', () => {
+  it('ends with the PIN, badge or card that opened it, and not with another one', () => {
+    let records: OperatorRecord[] = [petersen, tran, withoutPin]
+    operators = operatorSessions(platform, () => ({ records, storeKey }))
+    const opened = [
+      pin('till 1', '990011', tran),
+      badge(tran, 'B', 'till 1'),
+      operators.signIn({ card: '04A1B2C3', readerId: 'reader' }, 'till 1'),
+    ].map((each) => (each.ok ? each.session : ''))
+    const alive = () => opened.map((session) => operators.peek(session) !== undefined)
+    expect(alive()).toEqual([true, true, true])
+    records = [{ ...tran, pin: under(newBadgeVerifier('112233', random)) }]
+    expect(alive()).toEqual([false, true, true])
+    records = [{ ...tran, badge: under(newBadgeVerifier('D'.repeat(26), random)) }]
+    expect(alive()).toEqual([false, false, true])
+    records = []
+    expect(alive()).toEqual([false, false, false])
   })
 })

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
-import { decisionLimit, DECIDING_LIMIT } from '../../../edge-agent/http/routes/decision-routes.ts'
+import { decisionLimit, DECIDING_LIMIT, DECIDING_OF_CALLER } from '../../../edge-agent/http/routes/decision-routes.ts'
 import { refusedCallers } from '../../../edge-agent/http/fail.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
@@ -10,20 +10,29 @@ import { waitFor } from '../../support/wait-for.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */
 describe('bounded lists of the agent', () => {
-  it('queues 200 requests for decisions, and answers the next with 503 and Retry-After', async () => {
+  it('queues 200 requests for decisions, 100 of one caller, and answers the next with 503 and Retry-After', async () => {
     const app = new Hono()
     let waiting = 0
     let decide = () => undefined as void
     const decided = new Promise<void>((resolve) => (decide = resolve))
-    const few = decisionLimit()
+    const few = decisionLimit({
+      callerOf: (c) => ({ kind: 'program', id: c.req.header('x-caller') ?? '', name: 'till', rights: [] }) as never,
+    })
     for (const path of ['/v1/authorize', '/v1/scan']) app.post(path, few)
     app.post('/v1/*', async (c) => {
       waiting++
       await decided
       return c.text('decided')
     })
-    const post = async (path: string) => app.request(path, { method: 'POST' })
-    const all = Array.from({ length: DECIDING_LIMIT }, (_, n) => post(n % 2 === 0 ? '/v1/authorize' : '/v1/scan'))
+    const post = async (path: string, caller = 'a') =>
+      app.request(path, { method: 'POST', headers: { 'x-caller': caller } })
+    const ofOne = Array.from({ length: DECIDING_OF_CALLER }, (_, n) =>
+      post(n % 2 === 0 ? '/v1/authorize' : '/v1/scan', 'greedy'),
+    )
+    await waitFor(() => expect(waiting).toBe(DECIDING_OF_CALLER))
+    expect((await post('/v1/scan', 'greedy')).status).toBe(503)
+    const ofOthers = Array.from({ length: DECIDING_LIMIT - DECIDING_OF_CALLER }, () => post('/v1/scan', 'b'))
+    const all = [...ofOne, ...ofOthers]
     await waitFor(() => expect(waiting).toBe(DECIDING_LIMIT))
     const refused = await post('/v1/authorize')
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])

@@ -248,18 +248,30 @@ describe('a device that the set-up page registers with a code', () => {
   })
 
   it('gets by a change no setting that needs a code, if it came without one', async () => {
-    const reader = { deviceId: 'reader_9', driver: 'scanner', link: { tcp: '10.0.0.20:4009' } }
+    const { storeId } = store.shop
+    const registered = await store.shop.ok('registerDevice', {
+      storeId,
+      deviceType: 'handheld_reader',
+      name: 'Handgerät',
+      workflowType: 'staff_assisted',
+    })
+    await store.agent.link.refreshDocuments()
+    const deviceId = registered.deviceId as string
+    const reader = { deviceId, driver: 'scanner', link: { tcp: '10.0.0.20:4009' } }
+    // The link of a device that nobody registered could be that of the gate, under another name.
+    const unknown = await post('devices', { entry: { ...reader, deviceId: 'reader_9' } })
+    expect([unknown.status, unknown.body.details[0].path]).toEqual([400, 'entry.deviceId'])
     expect((await post('devices', { entry: reader })).status).toBe(200)
     const { status, body } = await post('change', {
-      deviceId: 'reader_9',
+      deviceId,
       entry: { ...reader, feeds: store.shop.devices.exit_gate, staffCards: true },
     })
     expect([status, body.code]).toEqual([403, 'setup_code_needed'])
     expect(body.details.map((each: Json) => each.path)).toEqual(['entry.feeds', 'entry.staffCards'])
-    const named = await post('change', { deviceId: 'reader_9', entry: reader, name: 'x' })
+    const named = await post('change', { deviceId, entry: reader, name: 'x' })
     expect([named.status, named.body.details[0].path]).toEqual([400, 'entry.name'])
-    expect((await post('change', { deviceId: 'reader_9', entry: { ...reader, duplicateMs: 900 } })).status).toBe(200)
-    expect((await post('change', { deviceId: 'reader_9' })).status).toBe(200)
+    expect((await post('change', { deviceId, entry: { ...reader, duplicateMs: 900 } })).status).toBe(200)
+    expect((await post('change', { deviceId })).status).toBe(200)
   })
 
   it('waits for a restart if the file has other changes too', async () => {
@@ -291,6 +303,7 @@ describe('the set-up of an agent', () => {
     const parts: Partial<SetupParts> = {
       platform,
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      refused: () => undefined,
       configFile: {
         name: 'edge.json',
         check: added,

@@ -60,6 +60,7 @@ function setupOf(path: string | undefined, bench?: PagesBench): Setup {
     platform,
     storeId: 'st_1',
     nowMs: platform.clock.wall,
+    refused: () => undefined,
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     configFile: path === undefined ? undefined : configFile(path),
     ledger: { commits: { durably: async (work: () => unknown) => work() }, journal: { append: () => 1 } },
