@@ -215,6 +215,7 @@ export interface EnrolmentCode {
   agent_id: string | null;
   code_hash: string;
   expires_ms: number;
+  made_by: string;
   name: string;
   store_id: string;
   tenant: string;
@@ -968,6 +969,7 @@ export interface SetupCode {
   code_hash: string;
   device_id: string | null;
   expires_ms: number;
+  made_by: string;
   store_id: string;
   tenant: string;
 }

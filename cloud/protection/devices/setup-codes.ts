@@ -4,12 +4,13 @@ import { crockford } from '../../../policy/base32.ts'
 import { normaliseEnrolmentCode } from '../../../policy/documents/agent-messages.ts'
 import { DEVICE_TYPES } from '../../../policy/vocabulary.ts'
 import { notFound, precondition, type Failure } from '../../platform/foundation/failure.ts'
-import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso, Success, Id, scanned, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { changedRows } from '../../platform/persistence/database.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { mayStillManage } from '../../platform/users/makers.ts'
 import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { findDevice } from '../store-facts/device-queries.ts'
@@ -48,7 +49,8 @@ export const createSetupCode = operation({
     const store = await ownStore(call, storeId)
     const text = crockford.encode(call.services.platform.random.bytes(8)).slice(0, CHARACTERS)
     const code = text.replace(/(.{4})(?=.)/g, '$1-')
-    const change = { code_hash: hashOf(code), expires_ms: call.nowMs + CODE_MS, device_id: null }
+    const made_by = keyCaller(call.caller).keyId
+    const change = { code_hash: hashOf(code), made_by, expires_ms: call.nowMs + CODE_MS, device_id: null }
     await call.db
       .insertInto('setup_code')
       .values({ store_id: store.store_id, tenant: store.tenant, ...change })
@@ -83,7 +85,8 @@ export const registerDeviceWithCode = operation({
       .where('store_id', '=', storeId)
       .where('code_hash', '=', hashOf(code))
       .executeTakeFirst()
-    if (!row) throw notFound('set-up code of this store')
+    if (!row || !(await mayStillManage(call.db, row.made_by, row, call.nowMs)))
+      throw notFound('set-up code of this store')
     if (row.expires_ms <= call.nowMs)
       throw precondition('setup_code_expired', 'this set-up code is over 15 minutes old: create a new one')
     if (row.device_id !== null) {

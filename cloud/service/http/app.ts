@@ -116,30 +116,25 @@ function securityTxtRoute(app: Hono, { config, platform }: Services, access: Pub
   })
 }
 
-/** Routes for the public keys of tokens and receipts: all keys, or the keys of one issuer. */
-function jwksRoutes(app: Hono, database: Database, access: PublicAccess): void {
-  app.get('/.well-known/jwks.json', (c) => answer(c))
-  app.get('/.well-known/jwks/:file', (c) => answer(c, c.req.param('file').replace(/\.json$/, '')))
-
-  async function answer(c: Context, iss?: string): Promise<Response> {
+/** Route for the public keys of the tokens and receipts of one issuer. */
+function jwksRoute(app: Hono, database: Database, access: PublicAccess): void {
+  app.get('/.well-known/jwks/:file', async (c) => {
     if (access.isTooFast(c, 'jwks ')) return access.refuseTooFast(c)
+    const iss = c.req.param('file').replace(/\.json$/, '')
+    const headers = { ...JSON_HEADERS, 'access-control-allow-origin': '*' }
     // A text without the form of an id cannot be an issuer, and PostgreSQL rejects texts with NUL.
-    if (iss !== undefined && !isIdShaped(iss))
-      return c.json({ keys: [] }, 200, { ...JSON_HEADERS, 'access-control-allow-origin': '*' })
-    let query = database.reads
+    if (!isIdShaped(iss)) return c.json({ keys: [] }, 200, headers)
+    const rows = await database.reads
       .selectFrom('signing_key')
-      .select(['kid', 'x', 'key_use', 'iss'])
+      .select(['kid', 'x', 'key_use'])
+      .where('iss', '=', iss)
       .where('key_use', 'in', ['token', 'receipt'])
       .where('state', 'in', ['next', 'active', 'retiring'])
-    if (iss !== undefined) query = query.where('iss', '=', iss)
-    const rows = await query.orderBy('kid').execute()
+      .orderBy('kid')
+      .execute()
     const keys = rows.map((row) => ({ ...publicJwk(row.x), kid: row.kid, use: 'sig', alg: 'EdDSA' }))
-    return c.json({ keys }, 200, {
-      ...JSON_HEADERS,
-      'cache-control': 'public, max-age=60',
-      'access-control-allow-origin': '*',
-    })
-  }
+    return c.json({ keys }, 200, { ...headers, 'cache-control': 'public, max-age=60' })
+  })
 }
 
 /** Limit for images by address: a catalogue page loads many at once. */
@@ -180,7 +175,7 @@ export function createApp(
   app.get('/docs/', (c) => c.redirect('/docs', 308))
   iconRoutes(app)
   healthRoutes(app, services)
-  jwksRoutes(app, database, access)
+  jwksRoute(app, database, access)
   securityTxtRoute(app, services, access)
   brokerLoginRoute(app, database, services, access)
   receipts.addPages(app)

@@ -23,8 +23,8 @@ import {
 
 /** Connection slots for agents at the broker. */
 interface AgentSlots {
-  /** Reserves a slot for an authenticated agent. Returns false if all slots are reserved. */
-  reserve(agentId: string): boolean
+  /** Reserves a slot for an authenticated agent. Returns false if all slots, or those of its account, are reserved. */
+  reserve(agentId: string, accountId: string): boolean
   /** Records the end of the agent's connection. Its slot stays reserved for a day. */
   disconnected(agentId: string): void
   /** Frees the slot of a revoked agent. */
@@ -35,41 +35,56 @@ interface AgentSlots {
 export const RESERVED_MS = 24 * 3_600_000
 
 /**
- * Makes `limit` slots. If all slots are reserved, `reserve` frees the slots of agents that were disconnected for a day.
- * If no slot becomes free, `reserve` rejects the new agent.
+ * Makes `limit` slots, of which one account gets half. If all slots are reserved, `reserve` frees the slots of agents
+ * that were disconnected for a day. If no slot becomes free, `reserve` rejects the new agent.
  */
 export function agentSlots(
   limit: number,
   clock: Pick<Clock, 'elapsed'>,
   isConnected: (agentId: string) => boolean,
 ): AgentSlots {
-  /** Time of the last connect or disconnect of each agent, oldest first. */
-  const seen = new Map<string, number>()
+  /** Last connect or disconnect of each agent, oldest first. */
+  const seen = new Map<string, { atMs: number; accountId: string }>()
+  const ofAccount = new Map<string, number>()
 
-  function note(agentId: string): void {
-    seen.delete(agentId)
-    seen.set(agentId, clock.elapsed())
+  function count(accountId: string, more: 1 | -1): void {
+    const sum = (ofAccount.get(accountId) ?? 0) + more
+    if (sum > 0) ofAccount.set(accountId, sum)
+    else ofAccount.delete(accountId)
+  }
+
+  function release(agentId: string): void {
+    const known = seen.get(agentId)
+    if (known && seen.delete(agentId)) count(known.accountId, -1)
+  }
+
+  function note(agentId: string, accountId: string): void {
+    release(agentId)
+    seen.set(agentId, { atMs: clock.elapsed(), accountId })
+    count(accountId, 1)
   }
 
   function dropAbsent(): void {
     const beforeMs = clock.elapsed() - RESERVED_MS
-    for (const [agentId, atMs] of seen) {
+    for (const [agentId, { atMs }] of seen) {
       if (atMs > beforeMs) return
-      if (!isConnected(agentId)) seen.delete(agentId)
+      if (!isConnected(agentId)) release(agentId)
     }
   }
 
   return {
-    reserve(agentId) {
-      if (seen.size >= limit && !seen.has(agentId)) dropAbsent()
-      if (seen.size >= limit && !seen.has(agentId)) return false
-      note(agentId)
+    reserve(agentId, accountId) {
+      const isFull = () => seen.size >= limit || (ofAccount.get(accountId) ?? 0) >= Math.ceil(limit / 2)
+      if (!seen.has(agentId) && isFull()) dropAbsent()
+      if (!seen.has(agentId) && isFull()) return false
+      note(agentId, accountId)
       return true
     },
     disconnected(agentId) {
-      if (seen.has(agentId)) note(agentId)
+      const known = seen.get(agentId)
+      if (known) note(agentId, known.accountId)
     },
-    release: (agentId) => void seen.delete(agentId),
+    release,
   }
 }
 
@@ -117,6 +132,8 @@ export interface BrokerHooks {
   onActivity(agentId: string): void
 }
 
+/** Maximum topics to which a connection subscribes. */
+const TOPICS_LIMIT = 32
 /** Time limit for the login, ms. */
 const LOGIN_WITHIN_MS = 5_000
 const DRAIN_TIMEOUT_MS = 10_000
@@ -192,12 +209,14 @@ async function mqttOf(
     authorizePublish: (client, packet, done) => {
       const agent = client && clients.agentOf(client)
       if (!agent || !mayPublish(agent, packet.topic)) return done(new Error('not your topic'))
-      if (packet.retain && !packet.topic.endsWith('/state')) return done(new Error('not to be retained'))
+      // Who reads the state is connected: a retained one would stay in memory for ever, also of a revoked agent.
+      packet.retain = false
       done(null)
     },
     authorizeSubscribe: (client, subscription, done) => {
       const agent = clients.agentOf(client)
-      done(null, agent && maySubscribe(agent, subscription.topic) ? subscription : null)
+      const isFirst = clients.isFirstSubscription(client, subscription.topic)
+      done(null, agent && isFirst && maySubscribe(agent, subscription.topic) ? subscription : null)
     },
   })
   aedes.on('clientReady', (client) => clients.ready(client))
@@ -221,6 +240,7 @@ class AgentClients {
   readonly #online = new Map<string, AgentAddress>()
   readonly #clients = new Map<string, Client>()
   readonly #guards = new WeakMap<object, { accept(agentId: string, accountId: string): void }>()
+  readonly #subscribed = new WeakMap<Client, Set<string>>()
   readonly #budgets: PacketBudgets
   readonly #slots: AgentSlots
 
@@ -230,6 +250,16 @@ class AgentClients {
     this.#limits = parts.limits ?? BROKER_LIMITS
     this.#budgets = new PacketBudgets(parts.platform.clock)
     this.#slots = agentSlots(this.#limits.agents, parts.platform.clock, (agentId) => this.#clients.has(agentId))
+  }
+
+  /** Each subscription brings all retained documents, so a connection may subscribe to a topic once. */
+  isFirstSubscription(client: Client, topic: string): boolean {
+    const known = this.#subscribed.get(client) ?? new Set()
+    this.#subscribed.set(client, known)
+    // More topics than an agent may read.
+    if (known.has(topic) || known.size >= TOPICS_LIMIT) return false
+    known.add(topic)
+    return true
   }
 
   get online(): ReadonlyMap<string, AgentAddress> {
@@ -285,13 +315,16 @@ class AgentClients {
     // Rejects persistent sessions: the broker would queue their missed messages in memory without a limit.
     if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
     const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
-    const full = refusal(`all ${this.#limits.agents} slots for agents are taken`, SERVER_UNAVAILABLE)
+    const full = refusal(
+      `all ${this.#limits.agents} slots for agents, or those of its account, are taken`,
+      SERVER_UNAVAILABLE,
+    )
     // The client id must equal the user name: otherwise one agent could displace another.
     if (username === undefined || username !== client.id || !password) return done(refused, false)
     this.#hooks.authenticate(username, password.toString()).then(
       (agent) => {
         if (!agent) return done(refused, false)
-        if (!this.#slots.reserve(agent.agentId)) return done(full, false)
+        if (!this.#slots.reserve(agent.agentId, agent.accountId)) return done(full, false)
         const { accountId, ...address } = agent
         this.#agents.set(client, address)
         this.#guards.get(client.conn)?.accept(agent.agentId, accountId)

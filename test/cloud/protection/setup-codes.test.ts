@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
+import { newKey, publicJwk } from '../../../policy/documents/keys.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 onEveryDatabase('a set-up code', (kind) => {
@@ -53,5 +54,30 @@ onEveryDatabase('a set-up code', (kind) => {
     expect((await register(agent, first)).status).toBe(404)
     await shop.cloud.db.database.write((db) => db.updateTable('setup_code').set({ expires_ms: 1 }).execute())
     expect((await register(agent, second)).body.reason).toBe('setup_code_expired')
+  })
+
+  it('ends with the right of who made it, like a code for a new agent', async () => {
+    const { storeId } = shop
+    const { database } = shop.cloud.db
+    const codesOf = async (token: string) => {
+      const call = async (operation: string) => (await shop.cloud.ok(token, operation, { storeId })).code as string
+      return { setUp: await call('createSetupCode'), enrol: await call('createEnrolmentCode') }
+    }
+    const enrol = async (code: string) =>
+      (await shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(newKey(random).x), proof: 'x' })).body
+    const { random } = shop.cloud.platform
+    const manager = await codesOf(await shop.cloud.user('manager'))
+    const made = await shop.ok('createApiKey', { name: 'till', kind: 'secret' })
+    // The proof is checked after the code.
+    expect((await enrol(manager.enrol)).details?.[0]?.path).toBe('proof')
+    await database.write((db) =>
+      db.updateTable('console_user').set({ role: 'viewer' }).where('role', '=', 'manager').execute(),
+    )
+    expect((await register(agent, manager.setUp)).status).toBe(404)
+    expect((await enrol(manager.enrol)).code).toBe('not-found')
+    const ofKey = await codesOf(made.key)
+    await shop.ok('revokeApiKey', { keyId: made.keyId })
+    expect((await register(agent, ofKey.setUp)).status).toBe(404)
+    expect((await enrol(ofKey.enrol)).code).toBe('not-found')
   })
 })

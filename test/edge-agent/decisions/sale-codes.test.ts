@@ -507,6 +507,8 @@ it('calls staff for a code that two sales printed, and after ten wrong ones', as
   }
   const good = code()
   await post('/v1/sales', sale([good]))
+  // Invented devices have no tries.
+  expect(await scan(good, 'dev_invented')).toMatchObject({ kind: 'not_understood', why: 'needs_staff' })
   for (let n = 0; n < 8; n++) expect(await scan(code())).toMatchObject({ why: 'unknown_code' })
   expect(await scan(good)).toMatchObject({ why: 'needs_staff' })
   await store.world.advance(600_000)

@@ -109,23 +109,29 @@ function isChanged(before: StoredAgentState | undefined, after: StoredAgentState
   return JSON.stringify(before?.devices) !== JSON.stringify(after.devices)
 }
 
-/** Withdraws the exceptions of the devices that work again. The regular check would do it a minute later. */
+/** Withdraws the exceptions of the agent's devices that work again. The regular check would do it a minute later. */
 async function withdrawRepaired(
   db: Db,
-  { store_id: storeId }: Row<'agent'>,
+  { store_id: storeId, agent_id: agentId }: Row<'agent'>,
   before: StoredAgentState | undefined,
   { next, nowMs }: { next: StoredAgentState; nowMs: number },
 ): Promise<void> {
   const broken = new Set(before?.devices?.filter((device) => healthOf(device) !== 'ready').map((d) => d.deviceId))
-  for (const device of next.devices ?? [])
-    if (healthOf(device) === 'ready' && broken.has(device.deviceId))
-      await acknowledgeOpenException(db, {
-        storeId,
-        kind: 'device_not_ready',
-        subject: device.deviceId,
-        by: WITHDRAWN,
-        atMs: nowMs,
-      })
+  const repaired = (next.devices ?? []).filter((each) => healthOf(each) === 'ready' && broken.has(each.deviceId))
+  if (repaired.length === 0) return
+  // An agent tells about devices of its own only.
+  const own = await db
+    .selectFrom('device')
+    .select('device_id')
+    .where('agent_id', '=', agentId)
+    .where(
+      'device_id',
+      'in',
+      repaired.map((each) => each.deviceId),
+    )
+    .execute()
+  for (const { device_id: subject } of own)
+    await acknowledgeOpenException(db, { storeId, kind: 'device_not_ready', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
 async function write(db: Db, agentId: string, state: StoredAgentState, more: { online?: number } = {}): Promise<void> {

@@ -8,7 +8,9 @@ import { genesisHash } from '../../../../policy/journal.ts'
 import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { raiseDocumentVersion, findStore } from '../../../platform/stores/queries.ts'
 import { isKeyTaken, agentKeys } from '../../agent-identity/agent-keys.ts'
+import { keyCaller } from '../../../platform/foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../../platform/foundation/failure.ts'
+import { mayStillManage } from '../../../platform/users/makers.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
@@ -179,6 +181,7 @@ export async function createCode(
       code_hash: enrolmentCodeHash(code),
       tenant: store.tenant,
       store_id: store.store_id,
+      made_by: keyCaller(call.caller).keyId,
       name,
       expires_ms: expiresMs,
       tries: 0,
@@ -211,6 +214,8 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Row<
     .where('code_hash', '=', codeHash)
     .executeTakeFirst()
   if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
+  if (!(await mayStillManage(call.db, code.made_by, code, call.nowMs)))
+    throw notFound('enrolment code, or who made it may not manage the store any more')
   if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: create a new one')
   const proof = openProof(call, request, codeHash)
   if (proof === 'wrong time') {

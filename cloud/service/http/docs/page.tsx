@@ -306,9 +306,6 @@ function Lead({ areas, count }: { areas: readonly string[]; count: number }) {
         <li>
           <a href="/llms.txt">llms.txt</a>
         </li>
-        <li>
-          <a href="/.well-known/jwks.json">Keys that verify tokens</a>
-        </li>
       </ul>
     </div>
   )

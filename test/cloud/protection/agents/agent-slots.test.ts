@@ -6,8 +6,8 @@ function open(limit: number) {
   const world = virtualPlatform()
   const connected = new Set<string>()
   const places = agentSlots(limit, world.clock, (agentId) => connected.has(agentId))
-  const connect = (agentId: string) => {
-    const isTaken = places.reserve(agentId)
+  const connect = (agentId: string, accountId = agentId) => {
+    const isTaken = places.reserve(agentId, accountId)
     if (isTaken) connected.add(agentId)
     return isTaken
   }
@@ -44,4 +44,15 @@ it('a new agent gets the slot of a revoked agent', () => {
   places.release('a')
   end('a')
   expect(connect('b')).toBe(true)
+})
+
+it('an account gets half of the slots, so that it keeps no agent of others out', () => {
+  const { places, connect, end } = open(4)
+  expect(['a1', 'a2', 'a3'].map((agent) => connect(agent, 'a'))).toEqual([true, true, false])
+  expect([connect('b1', 'b'), connect('c1', 'c')]).toEqual([true, true])
+  end('a1')
+  expect(connect('a1', 'a')).toBe(true)
+  places.release('a2')
+  end('a2')
+  expect([connect('a3', 'a'), connect('a4', 'a')]).toEqual([true, false])
 })

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { storeFetchReport } from '../../../../cloud/protection/agents/documents/agent-state.ts'
 import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
+import { iso } from '../../../../cloud/platform/operations/fields.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
@@ -101,6 +103,43 @@ onEveryDatabase('the watch over agents', (kind) => {
     await hear()
     await watch.check()
     expect(await open()).toEqual([])
+  })
+
+  it('keeps the exception of a device if another agent of the store says that the device is ready', async () => {
+    const other = await enrolTestAgent(shop)
+    const deviceId = shop.devices.exit_gate ?? ''
+    const { database } = shop.cloud.db
+    const owner = await database.reads
+      .selectFrom('device')
+      .select('agent_id')
+      .where('device_id', '=', deviceId)
+      .execute()
+    const broken = { devices: [{ deviceId, state: 'absent', detail: 'no answer' }] }
+    for (let minutes = 0; minutes <= 16; minutes += 8) {
+      await hear(broken)
+      await watch.check()
+      later(8)
+    }
+    const row = await database.reads
+      .selectFrom('agent')
+      .selectAll()
+      .where('agent_id', '=', other.agentId)
+      .executeTakeFirstOrThrow()
+    expect(owner[0]?.agent_id).not.toBe(other.agentId)
+    for (const state of ['absent', 'ready'] as const)
+      await database.write(async (db) => {
+        const agent = await db
+          .selectFrom('agent')
+          .selectAll()
+          .where('agent_id', '=', row.agent_id)
+          .executeTakeFirstOrThrow()
+        const states = [{ deviceId, state, detail: 'x', since: nowMs }]
+        const report = { policyVersion: undefined, ledgerSeq: undefined, release: undefined }
+        await storeFetchReport(db, agent, { ...report, devices: { observedAt: iso(nowMs), states } as never }, nowMs)
+      })
+    expect((await open()).map(({ kind }) => kind)).toContain('device_not_ready')
+    await hear()
+    await watch.check()
   })
 
   it('raises an exception while little disk space is left, once in each account', async () => {

@@ -1,4 +1,4 @@
-import { decodeJwt, createLocalJWKSet, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -164,7 +164,7 @@ inFullSizeOnEveryDatabase('verifyProtectedItem', (kind) => {
     it('a token that plain jose verifies and that contains no customer data', async () => {
       const { epc, purchase } = await paidItem()
       const answer = await detach({ epc })
-      const jwks = (await shop.cloud.get('/.well-known/jwks.json')).body
+      const jwks = (await shop.cloud.get(`/.well-known/jwks/${decodeJwt(answer.authorizationToken).iss}.json`)).body
       const { payload, protectedHeader } = await jwtVerify(answer.authorizationToken, createLocalJWKSet(jwks), {
         audience: shop.devices.self_checkout_detacher,
         typ: 'pauth+jwt',

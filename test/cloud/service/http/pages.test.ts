@@ -355,7 +355,7 @@ describe('bodies of requests', () => {
     )
     // The other public routes also have limits.
     for (const [path, most] of [
-      ['/.well-known/jwks.json', 30],
+      ['/.well-known/jwks/acc_1.test.json', 30],
       ['/images/none', 500],
     ] as const) {
       const statuses: number[] = []

@@ -1,4 +1,5 @@
 import { connect as tcpConnect, type Socket } from 'node:net'
+import { Aedes } from 'aedes'
 import { decodeJwt } from 'jose'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { generate } from 'mqtt-packet'
@@ -29,6 +30,7 @@ describe('the broker', () => {
     error: () => undefined,
   }
 
+  const makeAedes = vi.spyOn(Aedes, 'createBroker')
   beforeAll(async () => {
     shop = await openShop('sqlite')
     const { hooks } = shop.cloud.cloud.messages
@@ -164,6 +166,34 @@ describe('the broker', () => {
     const granted = await client.subscribeAsync(wanted).catch((error: { packet?: { granted?: number[] } }) => error)
     const codes = Array.isArray(granted) ? granted.map((g) => g.qos) : []
     expect(codes.filter((qos) => qos < 128)).toEqual([])
+    client.end(true)
+  })
+
+  it('keeps nothing of what agents publish, so that their states do not fill its memory', async () => {
+    const client = await connect(agent)
+    fromAgents.length = 0
+    await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), '{}', { qos: 1, retain: true })
+    expect(fromAgents).toHaveLength(1)
+    const aedes = (await makeAedes.mock.results[0]?.value) as { persistence: Persistence }
+    const retained: string[] = []
+    for await (const packet of aedes.persistence.createRetainedStreamCombi(['#'])) retained.push(packet.topic)
+    expect(retained.filter((topic) => topic.endsWith('/state'))).toEqual([])
+    client.end(true)
+  })
+  interface Persistence {
+    createRetainedStreamCombi(patterns: string[]): AsyncIterable<{ topic: string }>
+  }
+
+  it('sends the retained documents of a topic once to a connection', async () => {
+    const client = await connect(agent)
+    const codes = async () => {
+      const granted = await client
+        .subscribeAsync(storeTopic(shop.storeId, 'policy'))
+        .catch(({ packet }: { packet?: { granted?: number[] } }) => packet?.granted?.map((qos) => ({ qos })) ?? [])
+      return granted.map(({ qos }) => qos)
+    }
+    expect(await codes()).toEqual([0])
+    expect(await codes()).not.toEqual([0])
     client.end(true)
   })
 

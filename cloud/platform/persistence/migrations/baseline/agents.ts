@@ -20,13 +20,13 @@ export const AGENTS: readonly string[] = [
     agent_id text NOT NULL, x text NOT NULL, retired_ms bigint NOT NULL, PRIMARY KEY (agent_id, x))`,
   `CREATE INDEX agent_former_key_by_age ON agent_former_key (retired_ms)`,
   `CREATE TABLE enrolment_code (
-    code_hash text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, name text NOT NULL, expires_ms bigint NOT NULL,
-    tries bigint NOT NULL, agent_id text)`,
+    code_hash text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, made_by text NOT NULL, name text NOT NULL,
+    expires_ms bigint NOT NULL, tries bigint NOT NULL, agent_id text)`,
   // The one-time code of a store with which one of its agents registers a device. A new code replaces the former one.
   // `device_id`: Device that was registered with the code; null if the code is unused.
   `CREATE TABLE setup_code (
     store_id text PRIMARY KEY REFERENCES store (store_id), tenant text NOT NULL, code_hash text NOT NULL,
-    expires_ms bigint NOT NULL, device_id text)`,
+    made_by text NOT NULL, expires_ms bigint NOT NULL, device_id text)`,
   `CREATE TABLE agent_challenge (challenge_hash text PRIMARY KEY, agent_id text NOT NULL, expires_ms bigint NOT NULL)`,
   `CREATE TABLE agent_session (token_hash text PRIMARY KEY, agent_id text NOT NULL, expires_ms bigint NOT NULL)`,
   // `till_id`: The till beside it, whose sales alone release here. `moving_to`: Agent that gets the device when the
