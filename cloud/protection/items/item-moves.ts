@@ -98,7 +98,7 @@ export const newestMoveOfEach = preparedForMany((db, itemIds, p: { storeId: stri
 export const newestMovesByOthers = preparedForMany((db, itemIds, p: { storeId: string }) =>
   db
     .selectFrom('item_move as m')
-    .select(['m.item_id', 'm.at_ms', 'm.to_status'])
+    .select(['m.item_id', 'm.at_ms', 'm.to_status', 'm.purchase_id'])
     .where('m.item_id', 'in', itemIds)
     .where('m.store_id', '=', p.storeId)
     .where('m.rev', '=', (eb) =>

@@ -63,7 +63,9 @@ export async function bindPieces(
     const line = lines.find((each) => each.line_id === unit.line_id)
     const { line_id } = unit
     const { product_id = null, ean = null } = line ?? {}
-    goods.units.splice(0, goods.units.length, ...goods.units.filter((each) => !isSameUnit(each, unit)), unit)
+    const at = goods.units.findIndex((each) => isSameUnit(each, unit))
+    if (at < 0) goods.units.push(unit)
+    else goods.units[at] = unit
     bound.push(unit)
     const product = item.product_id === null && product_id !== null && { product_id, ean }
     const of = { purchase_id: purchase.purchase_id, line_id, unit_no: unit.unit_no }

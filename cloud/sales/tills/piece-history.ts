@@ -24,8 +24,8 @@ export interface ReturnOfPiece {
 /** The newest move of a piece by others than tills: staff, a purchase in untag, an import. It ends what was before. */
 export interface MoveByOthers {
   readonly atMs: number
-  /** True if the piece counts as sold since then. */
-  readonly isSold: boolean
+  /** Key of the sale that the piece belongs to since then, or `OTHERS`; undefined: it is not sold. */
+  readonly owner: string | undefined
 }
 
 /** Owner of a piece that others than tills made paid. */
@@ -35,6 +35,8 @@ export const OTHERS = 'others'
 export interface PieceHistory {
   /** Key of the sale that the piece belongs to, or `OTHERS`; undefined: it is not sold. */
   readonly owner: string | undefined
+  /** True if a return was the last that happened, and ended that it was sold. */
+  readonly isBack: boolean
   /** The sales after which it came back, each with its return; undefined: that return is not here yet. */
   readonly returns: ReadonlyMap<string, string | undefined>
 }
@@ -54,20 +56,29 @@ export function historyOf(
 ): PieceHistory {
   const returns = new Map<string, string | undefined>()
   const keys = new Set(sales.map(({ key }) => key))
-  for (const { saleKey, key } of allReturns)
-    if (saleKey !== undefined && keys.has(saleKey) && !returns.has(saleKey)) returns.set(saleKey, key)
+  const namedAt = new Map<string, number>()
+  for (const { saleKey, key, atMs } of allReturns) {
+    if (saleKey === undefined || !keys.has(saleKey) || returns.has(saleKey)) continue
+    returns.set(saleKey, key)
+    namedAt.set(saleKey, atMs)
+  }
   const unnamed = allReturns.filter(({ saleKey }) => saleKey === undefined)
   const endings: (ReturnOfPiece | MoveByOthers)[] = inTime([...unnamed, ...(others ? [others] : [])])
   /** Sales that ended because the next seller knew of a return that is not here yet. */
   const missing: { key: string; next: SaleOfPiece }[] = []
   let owner: string | undefined
+  let isBack = namedAt.size > 0
   const end = (ending: ReturnOfPiece | MoveByOthers) => {
     const back = 'key' in ending ? ending : undefined
     const i = back ? missing.findIndex(({ next }) => isBefore(back, next)) : -1
     const [found] = i < 0 ? [] : missing.splice(i, 1)
     if (found) returns.set(found.key, back?.key)
-    else if (owner !== undefined && owner !== OTHERS) returns.set(owner, back?.key)
-    if (!found) owner = 'isSold' in ending && ending.isSold ? OTHERS : undefined
+    else if (owner !== undefined && owner !== OTHERS && !('owner' in ending && ending.owner === owner))
+      returns.set(owner, back?.key)
+    if (found) return
+    isBack = back !== undefined && (owner !== undefined || isBack)
+    owner = undefined
+    if ('owner' in ending && (namedAt.get(ending.owner ?? '') ?? -1) < ending.atMs) owner = ending.owner
   }
   for (const sale of inTime(sales.filter(({ key }) => !returns.has(key)))) {
     const last = endings.findLastIndex((ending) => ending.atMs < sale.atMs - marginOf(ending, sale))
@@ -80,9 +91,10 @@ export function historyOf(
       owner = undefined
     }
     owner ??= sale.key
+    if (owner === sale.key) isBack = false
   }
   for (const ending of endings) end(ending)
-  return { owner, returns }
+  return { owner, isBack, returns }
 }
 
 /** Time by which an ending must be earlier than a sale to be before it, ms. */

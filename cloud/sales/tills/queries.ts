@@ -190,6 +190,18 @@ export async function pieceReports(
   return groupBy(await reportsOf(db, itemIds), (row) => row.item_id)
 }
 
+/** True for a return that no sale is booked for. */
+export const isWaitingReturn = ({ knew, is_booked: isBooked }: Row<'piece_report'>) => knew === null && isBooked === 0
+
+const tillPurchases = preparedForMany((db, purchaseIds) =>
+  db.selectFrom('purchase').select('purchase_id').where('purchase_id', 'in', purchaseIds).where('till', 'is not', null),
+)
+
+/** Those of these purchases that tills sold. */
+export async function soldAtTills(db: Db, purchaseIds: readonly string[]): Promise<ReadonlySet<string>> {
+  return new Set((await tillPurchases(db, purchaseIds)).map((row) => row.purchase_id))
+}
+
 /** Inserts reports about pieces, or updates all of them but the names. */
 export async function saveReports(db: Db, rows: readonly Row<'piece_report'>[]): Promise<void> {
   for (const chunk of insertChunks(rows)) await upsertReports(db, chunk)

@@ -47,7 +47,7 @@ import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sa
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyWaitingReturns, takeExchanged } from './return-goods.ts'
-import { reportSale, settlePieces } from './settle-pieces.ts'
+import { nameUnits, reportSale, settlePieces } from './settle-pieces.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void
@@ -255,7 +255,8 @@ async function bookSale(
     if (others.has(item?.purchase_id ?? ''))
       doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
   const { agent } = incoming.recorded
-  await reportSale(call, store, { key: incoming.key, purchaseId, storedMs, agentId: agent?.agentId }, rows.pieces)
+  await reportSale(call, store, { key: incoming.key, purchaseId, agentId: agent?.agentId }, rows.pieces)
+  await nameUnits(call, purchaseId, rows.pieces)
   await takeExchanged(call, store, { key: incoming.key, storedMs, agentId: agent?.agentId, about }, inStore, others)
   await settlePieces(
     call,

@@ -27,12 +27,14 @@ import { returnItems } from '../payments/refund-payment.ts'
 import {
   findReturn,
   findSale,
+  isWaitingReturn,
   pieceReports,
   piecesOfReport,
   salesWithCode,
   saveReturns,
   waitingReturns,
 } from './queries.ts'
+import { CLOCKS_DIFFER_MS } from './piece-history.ts'
 import { reportReturn, reportSale, settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { wantedOf } from './wanted-pieces.ts'
@@ -251,12 +253,14 @@ async function returnTags(
     return item
   })
   const items = eachOnce(found)
-  await assertMayComeBack(call, items)
+  await assertMayComeBack(call, items, made.storedMs)
   await saveReturns(call.db, [row])
-  // Goods that count as unsold were perhaps sold at an agent whose report is on its way.
-  const known = items.filter((item) => item.item_status !== 'returned')
-  await assertFewWaiting(call, known)
-  await reportForgotten(call, store, known)
+  // Goods that count as unsold, or returned, were perhaps sold at an agent whose report is on its way.
+  const returned = items.filter((item) => item.item_status === 'returned')
+  const waits = items.filter((item) => item.item_status !== 'returned')
+  await assertFewWaiting(call, waits)
+  const known = [...waits, ...(await itemsThatMayWait(call, returned))]
+  await reportForgotten(call, store, waits)
   const back = { ...made, key: made.returnKey, isResellable: request.resellable }
   await reportReturn(call, store, back, known)
   const settled = await settlePieces(
@@ -265,9 +269,13 @@ async function returnTags(
     known.map((item) => item.item_id),
   )
   const booked = settled.filter(({ returnKey }) => returnKey === made.returnKey)
+  const still = await readItems(
+    call.db,
+    returned.map((item) => item.item_id),
+  )
   await comeBack(
     call,
-    items.filter((item) => item.item_status === 'returned'),
+    [...still.values()].filter((item) => item.item_status === 'returned'),
     request,
     made.storedMs,
   )
@@ -277,7 +285,10 @@ async function returnTags(
     items.map((item) => item.item_id),
   )
   const purchaseIds = new Set(booked.map((each) => each.purchaseId))
-  const isWaiting = (await piecesOfReport(call.db, made.returnKey)).some((report) => report.is_booked === 0)
+  const ofReturned = new Set(returned.map((item) => item.item_id))
+  const isWaiting = (await piecesOfReport(call.db, made.returnKey)).some(
+    (report) => report.is_booked === 0 && !ofReturned.has(report.item_id),
+  )
   return {
     returnId: request.returnId,
     ...(purchaseIds.size === 1 && { purchaseId: [...purchaseIds].join('') }),
@@ -287,15 +298,20 @@ async function returnTags(
   }
 }
 
+/** True if a return is older than a purchase in untag, so it is about another sale. */
+function isOlder(storedMs: number, purchase: Row<'purchase'>): boolean {
+  return purchase.till === null && (purchase.completed_ms ?? 0) > storedMs + CLOCKS_DIFFER_MS
+}
+
 /** A refused return changes nothing, so all of its goods are checked first. */
-async function assertMayComeBack(call: Call, items: readonly Row<'protected_item'>[]): Promise<void> {
+async function assertMayComeBack(call: Call, items: readonly Row<'protected_item'>[], storedMs: number): Promise<void> {
   const sold = items.filter((item) => isSold(item.item_status))
   const purchases = new Set(sold.flatMap((item) => item.purchase_id ?? []))
   if (purchases.size > 1 || new Set(items.map((item) => item.purchase_id)).size > PURCHASES_LIMIT)
     throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
   for (const purchaseId of purchases) {
     const purchase = await findPurchase(call.db, sold[0]?.tenant ?? '', purchaseId)
-    if (purchase) assertOfTill(purchase)
+    if (purchase && !isOlder(storedMs, purchase)) assertOfTill(purchase)
   }
   for (const { item_status: from } of items)
     // Only staff end a hold.
@@ -308,6 +324,19 @@ async function assertMayComeBack(call: Call, items: readonly Row<'protected_item
       })
 }
 
+/** Those of these pieces for which few returns wait. */
+async function itemsThatMayWait(
+  { db }: Call,
+  items: readonly Row<'protected_item'>[],
+): Promise<Row<'protected_item'>[]> {
+  const reports = await pieceReports(
+    db,
+    items.map((item) => item.item_id),
+  )
+  const waiting = (item: Row<'protected_item'>) => reports.get(item.item_id)?.filter(isWaitingReturn).length ?? 0
+  return items.filter((item) => waiting(item) < WAITING_RETURNS_LIMIT)
+}
+
 /** Throws if too many returns wait for a sale of one of these pieces. */
 async function assertFewWaiting({ db }: Call, items: readonly Row<'protected_item'>[]): Promise<void> {
   const reports = await pieceReports(
@@ -316,8 +345,6 @@ async function assertFewWaiting({ db }: Call, items: readonly Row<'protected_ite
   )
   for (const ofItem of reports.values()) assertMayWait(ofItem.filter(isWaitingReturn))
 }
-
-const isWaitingReturn = ({ knew, is_booked: isBooked }: Row<'piece_report'>) => knew === null && isBooked === 0
 
 /** Reports sales again that were forgotten, because they are old, if their pieces come back now. */
 async function reportForgotten(
@@ -336,9 +363,9 @@ async function reportForgotten(
   for (const [purchaseId, ofSale] of groupBy(forgotten, (item) => item.purchase_id ?? '')) {
     const purchase = await findPurchase(call.db, store.tenant, purchaseId)
     if (!purchase?.cti) continue
-    const sale = { key: purchase.cti, purchaseId, storedMs: purchase.completed_ms ?? 0 }
-    const pieces = ofSale.map((item) => ({ item, lineId: item.line_id ?? '', knew: 'nothing' as const }))
-    await reportSale(call, store, sale, pieces)
+    const atMs = purchase.completed_ms ?? 0
+    const pieces = ofSale.map((item) => ({ item, lineId: item.line_id ?? '', knew: 'nothing' as const, atMs }))
+    await reportSale(call, store, { key: purchase.cti, purchaseId }, pieces)
   }
 }
 
@@ -356,13 +383,10 @@ export async function takeExchanged(
   const sold = items.filter((item) => isSold(item.item_status))
   const ofUntag = sold.filter((item) => others.has(item.purchase_id ?? ''))
   await moveBack(call, ofUntag, 'returned', { reason: `returned with ${by.about}`, reportedMs: by.storedMs })
-  const reports = await pieceReports(
-    call.db,
-    items.map((item) => item.item_id),
+  const mayWait = await itemsThatMayWait(
+    call,
+    items.filter((item) => item.item_status === 'sellable' || item.item_status === 'returned'),
   )
-  const isFull = (item: Row<'protected_item'>) =>
-    (reports.get(item.item_id)?.filter(isWaitingReturn).length ?? 0) >= WAITING_RETURNS_LIMIT
-  const mayWait = items.filter((item) => item.item_status === 'sellable' && !isFull(item))
   const ofTills = sold.filter((item) => !ofUntag.includes(item))
   await reportForgotten(call, store, ofTills)
   await reportReturn(call, store, { ...by, key: `with ${by.key}` }, [...ofTills, ...mayWait])
@@ -407,7 +431,7 @@ export async function keepReturned(
   const others = new Set<string>()
   for (const purchaseId of new Set(sold.flatMap((item) => item.purchase_id ?? []))) {
     const purchase = await findPurchase(call.db, store.tenant, purchaseId)
-    if (purchase?.till === null) others.add(purchaseId)
+    if (purchase?.till === null && !isOlder(storedMs, purchase)) others.add(purchaseId)
   }
   const ofTills = sold.filter((item) => !others.has(item.purchase_id ?? ''))
   await reportForgotten(call, store, ofTills)

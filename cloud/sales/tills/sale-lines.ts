@@ -5,6 +5,7 @@ import {
   cancelledTags,
   lineCentOf,
   lineIdOf,
+  OPEN_SALE_MS,
   saleKeyOf,
   saleTagKey,
   isSoldLine,
@@ -29,7 +30,7 @@ import { factsOfItem, productsOfItems } from '../../protection/authorize/item-fa
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
-import { pieceReports } from './queries.ts'
+import { isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
 import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './settle-pieces.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
@@ -94,7 +95,7 @@ export async function rowsOfSale(
   )
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
   const key = saleKeyOf(store.store_id, sale)
-  const standings = await standingsOf(call, store, key, recorded, sale.lines.flatMap(tagsOf), itemOf)
+  const standings = await standingsOf(call, store, key, recorded, sale, itemOf)
   const recallsOf = await recallsByEan(db, store.tenant)
   const valueCent = await valueOfSale(db, store, sale, itemOf)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], pieces: [], doubts: [], valueCent }
@@ -183,7 +184,7 @@ function judgeTags(
     const isSoldNow = code === undefined || (code === 'sale_of_other_product' && recorded.agent !== undefined)
     if (!item) continue
     if (standing && !taken.has(item.item_id) && (isSoldNow || code === standing.doubt))
-      rows.pieces.push({ item, lineId: row.line_id, knew: standing.knew })
+      rows.pieces.push({ item, lineId: row.line_id, knew: standing.knew, atMs: standing.atMs })
     if (!isSoldNow) {
       stay++
       continue
@@ -301,6 +302,7 @@ function whyDoubtful(
 /** How a sale stands among the other reports about a piece. */
 interface Standing {
   readonly knew: NamedPiece['knew']
+  readonly atMs: number
   /** The piece belongs, or belonged, to this sale, although its status tells otherwise. */
   readonly isLate: boolean
   readonly doubt: 'item_already_paid' | 'item_changed' | undefined
@@ -312,11 +314,12 @@ async function standingsOf(
   store: Row<'store'>,
   key: string,
   { agent, storedMs }: Recorded,
-  tags: readonly SaleTag[],
+  sale: KeptSale,
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
 ): Promise<ReadonlyMap<string, Standing>> {
+  const occurredMs = Math.min(storedMs, Date.parse(sale.occurredAt))
   const named = new Map<string, { item: Row<'protected_item'>; tags: SaleTag[] }>()
-  for (const tag of tags) {
+  for (const tag of sale.lines.flatMap(tagsOf)) {
     const item = tag.isValid ? itemOf({ [tag.kind]: tag.id }) : undefined
     if (item?.store_id !== store.store_id) continue
     const known = named.get(item.item_id)
@@ -331,21 +334,32 @@ async function standingsOf(
   const others = await movesByOthers(
     call,
     store,
+    reports,
     open.map(({ item }) => item.item_id),
   )
+  const ofTills = await soldAtTills(
+    call.db,
+    pieces.flatMap(({ item }) => (item.item_status === 'cancelled' ? (item.purchase_id ?? []) : [])),
+  )
   return new Map(
-    pieces.map(({ item, knew: what }) => {
+    pieces.map(({ item, knew: told }) => {
       const known = reports.get(item.item_id) ?? []
-      const atMs = what === 'all' ? timeAfterAll(storedMs, item, known) : storedMs
+      // A till may report to the cloud long after it sold, and goods may have come back since.
+      const isOld = !agent && storedMs - occurredMs > OPEN_SALE_MS
+      const isLater = isOld && known.some((report) => isWaitingReturn(report) && report.at_ms > occurredMs)
+      const what = isLater ? 'nothing' : told
+      const atMs = isLater ? occurredMs : what === 'all' ? timeAfterAll(storedMs, item, known) : storedMs
       const move = others.get(item.item_id)
       const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, knew: what })
-      const isChanged = what !== 'all' && move !== undefined && move.atMs > storedMs
+      const isChanged = told !== 'all' && move !== undefined && move.atMs > storedMs
       const isOurs = owner === key || returns.has(key)
-      const isElsewhere =
-        known.length > 0 ? item.item_status !== 'sellable' : what === 'return' && isSold(item.item_status)
+      // A till rings goods up again after a void.
+      const isVoided = item.item_status === 'cancelled' && ofTills.has(item.purchase_id ?? '')
+      const isSoldBefore = what === 'return' && isSold(item.item_status)
+      const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isVoided
       const doubt = isChanged ? 'item_changed' : isOurs ? undefined : 'item_already_paid'
       const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
-      return [item.item_id, { knew: what, isLate: doubt === undefined && isLate, doubt }]
+      return [item.item_id, { knew: what, atMs, isLate: doubt === undefined && isLate, doubt }]
     }),
   )
 }

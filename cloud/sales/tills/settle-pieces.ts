@@ -2,6 +2,7 @@ import { isSold } from '../../../policy/item-status.ts'
 import type { KeptReturn } from '../../../policy/till-sale.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { newestMovesByOthers } from '../../protection/items/item-moves.ts'
@@ -15,6 +16,7 @@ import { findPurchase, readUnits, wholePurchase } from '../../shop/purchases/que
 import { insertRefund, REFUNDS_LIMIT, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { returnItems } from '../payments/refund-payment.ts'
+import { bindUnits } from '../checkout/complete-purchase.ts'
 import { bindPieces } from './bind-pieces.ts'
 import { historyOf, OTHERS, type MoveByOthers, type PieceHistory, type SaleOfPiece } from './piece-history.ts'
 import { endWaiting, pieceReports, returnsWith, saveReports } from './queries.ts'
@@ -27,28 +29,21 @@ export interface NamedPiece {
   readonly item: Item
   readonly lineId: string
   readonly knew: SaleOfPiece['knew']
+  /** When the sale was, among the other reports about the piece, ms. */
+  readonly atMs: number
 }
 
 /** Stores that a sale names these pieces. */
 export async function reportSale(
   { db }: Call,
   { tenant, store_id }: Row<'store'>,
-  {
-    key,
-    purchaseId,
-    storedMs,
-    agentId,
-  }: { key: string; purchaseId: string; storedMs: number; agentId?: string | undefined },
+  { key, purchaseId, agentId }: { key: string; purchaseId: string; agentId?: string | undefined },
   named: readonly NamedPiece[],
 ): Promise<void> {
   const pieces = [...new Map(named.map((piece) => [piece.item.item_id, piece])).values()]
-  const known = await pieceReports(
-    db,
-    pieces.map(({ item }) => item.item_id),
-  )
   await saveReports(
     db,
-    pieces.map(({ item, lineId, knew }) => ({
+    pieces.map(({ item, lineId, knew, atMs }) => ({
       item_id: item.item_id,
       report_key: key,
       tenant,
@@ -57,7 +52,7 @@ export async function reportSale(
       line_id: lineId,
       sale_key: null,
       agent_id: agentId ?? null,
-      at_ms: knew === 'all' ? timeAfterAll(storedMs, item, known.get(item.item_id)) : storedMs,
+      at_ms: atMs,
       knew,
       resellable: 0,
       is_booked: 0,
@@ -65,9 +60,10 @@ export async function reportSale(
   )
 }
 
-/** Time of a report whose recorder knew all that the cloud knows of the piece. */
+/** Time of a report whose recorder knew the status of the piece. A return without a sale changed no status. */
 export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
-  return Math.max(storedMs, item.updated_ms + 1, ...known.map((report) => report.at_ms + 1))
+  const applied = known.filter((report) => report.knew === null && report.is_booked === 1)
+  return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + 1))
 }
 
 /** Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked. */
@@ -116,11 +112,16 @@ export async function reportReturn(
 export async function movesByOthers(
   { db }: Call,
   { store_id: storeId }: Row<'store'>,
-  itemIds: readonly string[],
+  reports: ReadonlyMap<string, readonly Report[]>,
+  itemIds: readonly string[] = [...reports.keys()],
 ): Promise<ReadonlyMap<string, MoveByOthers>> {
   const moves = await newestMovesByOthers(db, itemIds, { storeId })
   return new Map(
-    moves.map(({ item_id: itemId, at_ms: atMs, to_status: status }) => [itemId, { atMs, isSold: isSold(status) }]),
+    moves.map(({ item_id: itemId, at_ms: atMs, to_status: status, purchase_id: purchaseId }) => {
+      // Staff may have ended a hold, or a device bound the piece to its sale.
+      const sale = reports.get(itemId)?.find((report) => report.knew !== null && report.purchase_id === purchaseId)
+      return [itemId, { atMs, owner: isSold(status) ? (sale?.report_key ?? OTHERS) : undefined }]
+    }),
   )
 }
 
@@ -147,7 +148,7 @@ export async function keepReturnsOf(
   itemIds: readonly string[],
 ): Promise<void> {
   const reports = await pieceReports(call.db, itemIds)
-  const others = await movesByOthers(call, store, itemIds)
+  const others = await movesByOthers(call, store, reports)
   const backs = [...reports].flatMap(([itemId, ofItem]) => {
     const { returns } = historyOfReports(ofItem, others.get(itemId))
     return ofItem.filter((report) => report.report_key === returns.get(saleKey))
@@ -175,13 +176,15 @@ export async function settlePieces(
   itemIds: readonly string[],
 ): Promise<readonly Booked[]> {
   const reports = await pieceReports(call.db, itemIds)
-  const others = await movesByOthers(call, store, [...reports.keys()])
+  const others = await movesByOthers(call, store, reports)
   const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfReports(ofItem, others.get(id))]))
   const booked = await bookReturns(call, store, reports, pieces)
   await moveItems(call, store, reports, pieces)
   return booked
 }
 
+/** Sales to which pieces of one report are bound, so that a transaction stays short. */
+const SALES_AT_ONCE = 100
 /** Returns of one purchase that are booked at once. More are one refund, so that no purchase has too many. */
 const RETURNS_AT_ONCE = 20
 
@@ -316,6 +319,24 @@ async function bookOne(
   return amountCent
 }
 
+/**
+ * Notes at the units of a sale which tags it named, although the pieces belong to others now: a return may name the sale
+ * and the tag.
+ */
+export async function nameUnits({ db }: Call, purchaseId: string, pieces: readonly NamedPiece[]): Promise<void> {
+  const units = await readUnits(db, purchaseId)
+  const named = new Set(units.flatMap((unit) => (unit.bound === 1 ? (unit.item_id ?? []) : [])))
+  const free = groupBy(
+    units.filter((unit) => unit.bound === 0),
+    (unit) => unit.line_id,
+  )
+  const rows = pieces.flatMap(({ item, lineId }) => {
+    const unit = named.has(item.item_id) ? undefined : free.get(lineId)?.shift()
+    return unit ? [{ ...unit, item_id: item.item_id, bound: 1 }] : []
+  })
+  for (const chunk of insertChunks(rows)) await bindUnits(db, chunk)
+}
+
 /** Makes pieces paid, or not, if the reports tell so and nobody else moved them since. */
 async function moveItems(
   call: Call,
@@ -344,8 +365,9 @@ async function moveItems(
       { reportedMs },
     )
   }
-  for (const [purchaseId, ofSale] of groupBy(due, ({ to }) => to?.purchase_id ?? ''))
-    if (purchaseId !== '') await bindTo(call, store, purchaseId, ofSale)
+  const bySale = [...groupBy(due, ({ to }) => to?.purchase_id ?? '')].filter(([purchaseId]) => purchaseId !== '')
+  // The goods of further sales alarm, until something is reported about them.
+  for (const [purchaseId, ofSale] of bySale.slice(0, SALES_AT_ONCE)) await bindTo(call, store, purchaseId, ofSale)
   if (due.length > 0) notifyGates(call, store.store_id)
 }
 
@@ -353,7 +375,7 @@ async function moveItems(
 function moveOf(
   item: Item,
   reports: readonly Report[],
-  { owner, returns }: PieceHistory,
+  { owner, isBack, returns }: PieceHistory,
 ): { by: Report; to: Report | undefined } | undefined {
   const { item_status: status, purchase_id: purchaseId } = item
   const current = reports.find((report) => report.knew !== null && report.purchase_id === purchaseId)
@@ -367,7 +389,7 @@ function moveOf(
   }
   const [last] = reports.filter((report) => report.knew === null).sort((a, b) => b.at_ms - a.at_ms)
   if (!last) return undefined
-  const isOver = isSold(status) && current !== undefined && returns.has(current.report_key)
+  const isOver = isSold(status) && (isBack || (current !== undefined && returns.has(current.report_key)))
   return isOver || (status === 'returned' && last.resellable === 1) ? { by: last, to: undefined } : undefined
 }
 

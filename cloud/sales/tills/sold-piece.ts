@@ -52,8 +52,8 @@ export async function bindSoldPiece(
   if (units.length === 0 && purchase.security_tag_status === 'deactivated')
     await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.
-  await reportSale(call, store, { key: saleKey, purchaseId, storedMs }, [
-    { item, lineId: bound.line_id, knew: 'nothing' },
+  await reportSale(call, store, { key: saleKey, purchaseId }, [
+    { item, lineId: bound.line_id, knew: 'nothing', atMs: storedMs },
   ])
   await settlePieces(call, store, [item.item_id])
   return true

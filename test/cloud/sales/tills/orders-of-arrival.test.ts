@@ -67,13 +67,15 @@ function withCopy(steps: readonly Step[]): Step[] {
   return [...steps, copy].sort((a, b) => a.at - b.at)
 }
 
-const CASES: Case[] = [true, false].flatMap((isConnected) =>
-  [2, 3, 4, 5]
-    .flatMap(histories)
-    .flatMap((steps) => [steps, ...(steps.length > 2 ? [withCopy(steps)] : [])])
-    .flatMap(interleavings)
-    .map((steps) => ({ name: steps.map(nameOf).join(' '), steps, isConnected })),
-).filter((_, n) => IS_FULL_SIZE || n % 5 === 0)
+const CASES: Case[] = [true, false]
+  .flatMap((isConnected) =>
+    [2, 3, 4, 5]
+      .flatMap(histories)
+      .flatMap((steps) => [steps, ...(steps.length > 2 ? [withCopy(steps)] : [])])
+      .flatMap(interleavings)
+      .map((steps) => ({ name: steps.map(nameOf).join(' '), steps, isConnected })),
+  )
+  .filter((_, n) => IS_FULL_SIZE || n % 5 === 0)
 
 let shop: Shop
 let agents: TestAgent[] = []

@@ -67,12 +67,20 @@ describe('the history of a piece', () => {
   })
 
   it('ends with what others did with the piece', () => {
-    const counted = { atMs: 100_000, isSold: false }
+    const counted = { atMs: 100_000, owner: undefined }
     expect(told([sale('s', 0)], [], counted)).toEqual([undefined, { s: undefined }])
     expect(told([sale('s', 101)], [], counted)).toEqual(['s', {}])
-    const sold = { atMs: 100_000, isSold: true }
+    const sold = { atMs: 100_000, owner: OTHERS }
     expect(told([sale('s', 200)], [], sold)).toEqual([OTHERS, {}])
     expect(told([sale('s', 200, 'A', 'return')], [], sold)).toEqual(['s', {}])
     expect(told([], [back('r', 200)], sold)).toEqual([undefined, {}])
+    expect(historyOf([], [back('r', 200)], sold).isBack).toBe(true)
+    expect(historyOf([], [back('r', 0)], sold).isBack).toBe(false)
+    // Staff ended a hold: the goods belong to their sale again.
+    const paid = { atMs: 100_000, owner: 's' }
+    expect(told([sale('s', 0)], [], paid)).toEqual(['s', {}])
+    expect(told([sale('s', 0)], [back('r', 200)], paid)).toEqual([undefined, { s: 'r' }])
+    expect(told([sale('s', 0)], [back('r', 200, 'B', 's')], paid)).toEqual([undefined, { s: 'r' }])
+    expect(told([sale('s', 0)], [back('r', 50, 'B', 's')], paid)).toEqual(['s', { s: 'r' }])
   })
 })
