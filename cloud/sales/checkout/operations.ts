@@ -15,6 +15,7 @@ import { REFUND_EVENTS, assertForSale } from './book-refund.ts'
 import { runnerOf } from '../payments/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
+import { voidTillPurchase } from '../tills/void-sale.ts'
 import { cancelPurchase, cancelUnpaidPurchase } from './cancel-purchase.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase, sessionOfCaller } from '../../shop/purchases/queries.ts'
@@ -242,8 +243,11 @@ export const markPurchaseCancelled = operation({
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
   emits: [...REFUND_EVENTS],
   async run(call, input) {
-    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
-    const cancelled = await cancelPurchase(call, purchase, input.reason)
+    const { purchase, store } = await purchaseOfCaller(call, purchaseIdOf(input))
+    const cancelled =
+      purchase.till === null
+        ? await cancelPurchase(call, purchase, input.reason)
+        : await voidTillPurchase(call, store, purchase, input.reason)
     call.changed(purchase.purchase_id)
     call.afterCommit(() => call.services.paymentsDue.notify())
     return { success: true as const, ...toPurchase(await wholePurchase(call, cancelled), call) }

@@ -1,7 +1,7 @@
 import { saleKeyOf, type SaleName } from '../../../policy/till-sale.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
+import { findPurchase, readLines, readPurchase } from '../../shop/purchases/queries.ts'
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
 import { findSale, piecesOfReport, saveSale } from './queries.ts'
@@ -52,6 +52,19 @@ export async function voidSaleOf(
     due_ms: known ? null : call.nowMs + WAIT_FOR_SALE_MS,
   })
   return { ...(!known && { waiting: true as const }), released: [] }
+}
+
+/** Voids the till's sale of a purchase, and returns the purchase. */
+export async function voidTillPurchase(
+  call: Call,
+  store: Row<'store'>,
+  purchase: Row<'purchase'>,
+  reason: string | undefined,
+): Promise<Row<'purchase'>> {
+  const sale = purchase.cti === null ? undefined : await findSale(call.db, purchase.cti)
+  if (!sale || purchase.status === 'CANCELLED') return cancelPurchase(call, purchase, reason)
+  await voidRecorded(call, store, sale, reason)
+  return readPurchase(call.db, purchase.purchase_id)
 }
 
 /** Voids a recorded sale: its rights end, its goods alarm, and goods that were released are on hold. */
