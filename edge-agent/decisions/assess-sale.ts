@@ -11,6 +11,7 @@ import {
   type KeptSale,
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { leftOfSale, type LeftOfSale, type SoldPiece } from './goods-back.ts'
 import type { SaleAnswer } from './till-answers.ts'
 import { mayComeBack, moreItems, recalledLines, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
@@ -23,6 +24,7 @@ const NO_RETURNS: Warning = {
 
 interface AssessParts {
   items: Pick<Replica, 'find' | 'keysOf'>
+  ledger: Pick<Ledger, 'till'>
   recalledGoods(): readonly string[]
   layouts(): readonly string[]
 }
@@ -58,6 +60,7 @@ export function assessSale(
     (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
   )
   const back = cameBackAtOnce(sale, isCancelledIn)
+  const isVoided = (name: string) => parts.ledger.till.tag(name)?.status === 'cancelled'
   const found: SaleAnswer['items'] = []
   for (const [i, line] of sale.lines.entries()) {
     let known = 0
@@ -74,7 +77,7 @@ export function assessSale(
         ? undefined
         : isReturned
           ? whyHeld(tag, item)
-          : (whyDoubtful(tag, item) ??
+          : (whyDoubtful(tag, item, own.some(isVoided)) ??
             (isTwice ? soldBefore(tag) : undefined) ??
             (!taken && known >= Math.ceil(line.quantity - (back[i] ?? 0)) ? moreItems(tag) : undefined))
       if (fault) warnings.push({ ...fault, lineId, tag: tag.id })

@@ -353,10 +353,12 @@ async function standingsOf(
       const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, knew: what })
       const isChanged = told !== 'all' && move !== undefined && move.atMs > storedMs
       const isOurs = owner === key || returns.has(key)
-      // A till rings goods up again after a void.
+      // A till rings goods up again after a void. Goods that came back are paid if a till sells them before staff checked
+      // them.
       const isVoided = item.item_status === 'cancelled' && ofTills.has(item.purchase_id ?? '')
       const isSoldBefore = what === 'return' && isSold(item.item_status)
-      const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isVoided
+      const isBack = isVoided || item.item_status === 'returned'
+      const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isBack
       const doubt = isChanged ? 'item_changed' : isOurs ? undefined : 'item_already_paid'
       const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
       return [item.item_id, { knew: what, atMs, isLate: doubt === undefined && isLate, doubt }]

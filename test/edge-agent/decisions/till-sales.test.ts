@@ -248,6 +248,20 @@ describe('a till at an agent', () => {
     expect(await purchases()).toMatchObject([{ sale_id: saleId, state: 'void', purchase_id: expect.any(String) }])
   })
 
+  it('sells goods again whose sale it voided, also without network', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const [first, second] = [sale([epc]), sale([epc])]
+    await post('/v1/sales', first)
+    await post('/v1/sales/void', { saleId: first.saleId, tillId: first.tillId })
+    expect(store.agent.items.find('epc', epc)?.status).toBe('cancelled')
+    expect((await post('/v1/sales', second)).body.warnings).toEqual([])
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await join()
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+  })
+
   it('leaves goods of a sale that came back and were sold again, when the first sale is void or returned', async () => {
     await open()
     const epc = await newItem()
