@@ -17,7 +17,6 @@ const NARROWER: Readonly<Record<string, string>> = {
   'refund.state': "'held' | 'due' | 'done' | 'failed'",
   'registration.kind': "'store' | 'account'",
   'registration.status': "'pending' | 'approved' | 'rejected'",
-  'piece_report.knew': "'all' | 'nothing' | 'return'",
   'till_sale.state': "'open' | 'paid' | 'void'",
   'unit_right.denied': 'Generated<0 | 1>',
   'unit_right.was_given': '0 | 1',

@@ -592,9 +592,9 @@ export interface PickupOrderLine {
 export interface PieceReport {
   agent_id: string | null;
   at_ms: number;
+  is_again: number;
   is_booked: number;
   item_id: string;
-  knew: 'all' | 'nothing' | 'return' | null;
   line_id: string | null;
   purchase_id: string | null;
   report_key: string;

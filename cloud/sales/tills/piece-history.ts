@@ -5,11 +5,8 @@ export interface SaleOfPiece {
   readonly atMs: number
   /** Agent that stored it; undefined: the cloud. */
   readonly agentId?: string | undefined
-  /**
-   * What its recorder knew of the piece. `return`: that it came back before. `all`: all reports that the cloud has of
-   * earlier times. `nothing`: perhaps less.
-   */
-  readonly knew: 'nothing' | 'all' | 'return'
+  /** True if its recorder knew a return of the piece that may not be here yet. */
+  readonly isAgain: boolean
 }
 
 /** A return of a piece. */
@@ -63,44 +60,81 @@ export function historyOf(
     namedAt.set(saleKey, atMs)
   }
   const unnamed = allReturns.filter(({ saleKey }) => saleKey === undefined)
-  const endings: (ReturnOfPiece | MoveByOthers)[] = inTime([...unnamed, ...(others ? [others] : [])])
-  /** Sales that ended because the next seller knew of a return that is not here yet. */
-  const missing: { key: string; next: SaleOfPiece }[] = []
-  let owner: string | undefined
-  let isBack = namedAt.size > 0
-  const end = (ending: ReturnOfPiece | MoveByOthers) => {
-    const back = 'key' in ending ? ending : undefined
-    const i = back ? missing.findIndex(({ next }) => isBefore(back, next)) : -1
-    const [found] = i < 0 ? [] : missing.splice(i, 1)
-    if (found) returns.set(found.key, back?.key)
-    else if (owner !== undefined && owner !== OTHERS && !('owner' in ending && ending.owner === owner))
-      returns.set(owner, back?.key)
-    if (found) return
-    isBack = back !== undefined && (owner !== undefined || isBack)
-    owner = undefined
-    if ('owner' in ending && (namedAt.get(ending.owner ?? '') ?? -1) < ending.atMs) owner = ending.owner
-  }
+  const endings: Ending[] = inTime([...unnamed, ...(others ? [others] : [])])
+  const piece = new Piece(returns, namedAt)
   for (const sale of inTime(sales.filter(({ key }) => !returns.has(key)))) {
     const last = endings.findLastIndex((ending) => ending.atMs < sale.atMs - marginOf(ending, sale))
-    for (const ending of endings.splice(0, last + 1)) end(ending)
-    if (owner !== undefined && sale.knew === 'return') {
-      if (owner !== OTHERS) {
-        missing.push({ key: owner, next: sale })
-        returns.set(owner, undefined)
-      }
-      owner = undefined
-    }
-    owner ??= sale.key
-    if (owner === sale.key) isBack = false
+    for (const ending of endings.splice(0, last + 1)) piece.end(ending)
+    piece.sell(sale)
   }
-  for (const ending of endings) end(ending)
-  return { owner, isBack, returns }
+  for (const ending of endings) piece.end(ending)
+  return { owner: piece.owner, isBack: piece.isBack, returns }
 }
 
-/** Time by which an ending must be earlier than a sale to be before it, ms. */
-function marginOf(ending: ReturnOfPiece | MoveByOthers, sale: SaleOfPiece): number {
-  const isSure = !('key' in ending) || sale.knew !== 'nothing' || ending.agentId === sale.agentId
-  return isSure ? 0 : CLOCKS_DIFFER_MS
+type Ending = ReturnOfPiece | MoveByOthers
+
+/** A piece while its history is followed. */
+class Piece {
+  owner: string | undefined
+  isBack: boolean
+  readonly #returns: Map<string, string | undefined>
+  /** Sales whose return the till named, with its time. */
+  readonly #namedAt: ReadonlyMap<string, number>
+  /** What ended because the next seller knew of a return that is not here yet. */
+  readonly #missing: { key: string | undefined; next: SaleOfPiece }[] = []
+  /** Sales that others ended: a return about one may follow. */
+  readonly #ended: string[] = []
+  #hasStrayReturn = false
+
+  constructor(returns: Map<string, string | undefined>, namedAt: ReadonlyMap<string, number>) {
+    this.#returns = returns
+    this.#namedAt = namedAt
+    this.isBack = namedAt.size > 0
+  }
+
+  sell(sale: SaleOfPiece): void {
+    const { owner } = this
+    if (sale.isAgain && (owner !== undefined || !this.#hasStrayReturn)) {
+      const key = owner === OTHERS ? undefined : owner
+      this.#missing.push({ key, next: sale })
+      if (key !== undefined) this.#returns.set(key, undefined)
+      this.owner = undefined
+    }
+    if (this.owner === undefined) this.isBack = false
+    this.owner ??= sale.key
+  }
+
+  end(ending: Ending): void {
+    if ('key' in ending) this.#takeBack(ending)
+    else this.#move(ending)
+  }
+
+  #takeBack(back: ReturnOfPiece): void {
+    const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
+    const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
+    const ended = found ? found.key : this.owner === undefined ? this.#ended.pop() : this.owner
+    if (ended !== undefined && ended !== OTHERS) this.#returns.set(ended, back.key)
+    if (found) return
+    if (ended === undefined) this.#hasStrayReturn = true
+    this.isBack ||= this.owner !== undefined
+    this.owner = undefined
+  }
+
+  #move({ atMs, owner }: MoveByOthers): void {
+    const former = this.owner
+    if (former !== undefined && former !== OTHERS && former !== owner) {
+      this.#returns.set(former, undefined)
+      this.#ended.push(former)
+    }
+    const isReturned = owner !== undefined && (this.#namedAt.get(owner) ?? -1) >= atMs
+    this.owner = isReturned ? undefined : owner
+    this.isBack = isReturned
+  }
+}
+
+/** Time by which an ending must be earlier than a sale to be before it, ms. One agent has one clock. */
+function marginOf(ending: Ending, sale: SaleOfPiece): number {
+  return 'key' in ending && ending.agentId !== sale.agentId ? CLOCKS_DIFFER_MS : 0
 }
 
 function inTime<T extends { atMs: number }>(list: readonly T[]): T[] {

@@ -172,7 +172,7 @@ const upsertReports = preparedInsert((db, rows: readonly Row<'piece_report'>[]) 
       c.columns(['item_id', 'report_key']).doUpdateSet((eb) => ({
         at_ms: eb.ref('excluded.at_ms'),
         agent_id: eb.ref('excluded.agent_id'),
-        knew: eb.ref('excluded.knew'),
+        is_again: eb.ref('excluded.is_again'),
         sale_key: eb.ref('excluded.sale_key'),
         is_booked: eb.ref('excluded.is_booked'),
       })),
@@ -190,8 +190,10 @@ export async function pieceReports(
   return groupBy(await reportsOf(db, itemIds), (row) => row.item_id)
 }
 
+/** True for a return. */
+export const isReturn = ({ purchase_id: purchaseId }: Row<'piece_report'>) => purchaseId === null
 /** True for a return that no sale is booked for. */
-export const isWaitingReturn = ({ knew, is_booked: isBooked }: Row<'piece_report'>) => knew === null && isBooked === 0
+export const isWaitingReturn = (report: Row<'piece_report'>) => isReturn(report) && report.is_booked === 0
 
 const tillPurchases = preparedForMany((db, purchaseIds) =>
   db.selectFrom('purchase').select('purchase_id').where('purchase_id', 'in', purchaseIds).where('till', 'is not', null),

@@ -46,7 +46,8 @@ import {
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyWaitingReturns, takeExchanged } from './return-goods.ts'
+import { applyWaitingReturns } from './return-goods.ts'
+import { takeExchanged } from './returned-tags.ts'
 import { nameUnits, reportSale, settlePieces } from './settle-pieces.ts'
 
 /**
@@ -188,7 +189,8 @@ async function reportEarlier(
     reports.flatMap((report) => {
       const item = items.get(report.item_id)
       const what = item && knew(item, tags.get(report.item_id) ?? [])
-      return what ? [{ ...report, at_ms: storedMs, agent_id: agent?.agentId ?? null, knew: what }] : []
+      const is_again = what?.isAgain === true ? 1 : 0
+      return what ? [{ ...report, at_ms: storedMs, agent_id: agent?.agentId ?? null, is_again }] : []
     }),
   )
   await settlePieces(call, store, itemIds)
@@ -248,7 +250,7 @@ async function bookSale(
   const returned = new Map(rows.returned.flatMap(({ item }) => (item ? [[item.item_id, item]] : [])))
   const isAllowed = incoming.recorded.withoutReturns !== true
   const inStore = isAllowed ? [...returned.values()].filter((item) => item.store_id === store.store_id) : []
-  const resold = rows.pieces.flatMap(({ item, knew }) => (knew === 'return' ? [item] : []))
+  const resold = rows.pieces.flatMap(({ item, isAgain }) => (isAgain ? [item] : []))
   await paidAtUntag(call, store, resold, about)
   const others = await paidAtUntag(call, store, inStore, about)
   for (const { item, lineId, tag } of rows.returned)

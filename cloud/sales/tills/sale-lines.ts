@@ -184,11 +184,13 @@ function judgeTags(
     const isSoldNow = code === undefined || (code === 'sale_of_other_product' && recorded.agent !== undefined)
     if (!item) continue
     if (standing && !taken.has(item.item_id) && (isSoldNow || code === standing.doubt))
-      rows.pieces.push({ item, lineId: row.line_id, knew: standing.knew, atMs: standing.atMs })
+      rows.pieces.push({ item, lineId: row.line_id, isAgain: standing.isAgain, atMs: standing.atMs })
     if (!isSoldNow) {
       stay++
       continue
     }
+    if (standing?.isDouble === true)
+      rows.doubts.push({ code: 'item_already_paid', lineId, tag: tag.id, subject: tag.id, status: item.item_status })
     here.add(item.item_id)
     taken.add(item.item_id)
     if (standing?.isLate !== true) items.push(item)
@@ -301,8 +303,10 @@ function whyDoubtful(
 
 /** How a sale stands among the other reports about a piece. */
 interface Standing {
-  readonly knew: NamedPiece['knew']
+  readonly isAgain: boolean
   readonly atMs: number
+  /** A later sale, which is here already, names the piece, too. */
+  readonly isDouble: boolean
   /** The piece belongs, or belonged, to this sale, although its status tells otherwise. */
   readonly isLate: boolean
   readonly doubt: 'item_already_paid' | 'item_changed' | undefined
@@ -328,9 +332,9 @@ async function standingsOf(
   }
   const reports = await pieceReports(call.db, [...named.keys()])
   const knew = knewOf(call, agent)
-  const pieces = [...named.values()].map((each) => ({ item: each.item, knew: knew(each.item, each.tags) }))
+  const pieces = [...named.values()].map((each) => ({ item: each.item, ...knew(each.item, each.tags) }))
   // What nobody reported, and the recorder knew, has the status of the item.
-  const open = pieces.filter(({ item, knew: what }) => what !== 'all' || reports.has(item.item_id))
+  const open = pieces.filter(({ item, knewStatus }) => !knewStatus || reports.has(item.item_id))
   const others = await movesByOthers(
     call,
     store,
@@ -342,41 +346,43 @@ async function standingsOf(
     pieces.flatMap(({ item }) => (item.item_status === 'cancelled' ? (item.purchase_id ?? []) : [])),
   )
   return new Map(
-    pieces.map(({ item, knew: told }) => {
+    pieces.map(({ item, knewStatus, isAgain }) => {
       const known = reports.get(item.item_id) ?? []
       // A till may report to the cloud long after it sold, and goods may have come back since.
       const isOld = !agent && storedMs - occurredMs > OPEN_SALE_MS
       const isLater = isOld && known.some((report) => isWaitingReturn(report) && report.at_ms > occurredMs)
-      const what = isLater ? 'nothing' : told
-      const atMs = isLater ? occurredMs : what === 'all' ? timeAfterAll(storedMs, item, known) : storedMs
+      const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(storedMs, item, known) : storedMs
       const move = others.get(item.item_id)
-      const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, knew: what })
-      const isChanged = told !== 'all' && move !== undefined && move.atMs > storedMs
+      const before = historyOfReports(known, move).owner
+      const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, isAgain })
+      const isChanged = !knewStatus && move !== undefined && move.atMs > storedMs
       const isOurs = owner === key || returns.has(key)
+      // A sale that arrived first may be the second sale of the piece.
+      const isDouble = owner === key && before !== undefined && !returns.has(before)
       // A till rings goods up again after a void. Goods that came back are paid if a till sells them before staff checked
       // them.
       const isVoided = item.item_status === 'cancelled' && ofTills.has(item.purchase_id ?? '')
-      const isSoldBefore = what === 'return' && isSold(item.item_status)
+      const isSoldBefore = isAgain && isSold(item.item_status)
       const isBack = isVoided || item.item_status === 'returned'
       const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isBack
       const doubt = isChanged ? 'item_changed' : isOurs ? undefined : 'item_already_paid'
       const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
-      return [item.item_id, { knew: what, atMs, isLate: doubt === undefined && isLate, doubt }]
+      return [item.item_id, { isAgain, atMs, isLate: doubt === undefined && isLate, isDouble, doubt }]
     }),
   )
 }
 
-/** What the recorder of a sale knew of its pieces. */
+/** What the recorder of a sale knew of its pieces: their present status, and a return that may not be here (`isAgain`). */
 export function knewOf(
   { services }: Call,
   agent: Recorded['agent'],
-): (item: Row<'protected_item'>, tags: readonly SaleTag[]) => NamedPiece['knew'] {
-  if (!agent) return () => 'all'
+): (item: Row<'protected_item'>, tags: readonly SaleTag[]) => { knewStatus: boolean; isAgain: boolean } {
+  if (!agent) return () => ({ knewStatus: true, isAgain: false })
   const [epoch, seq] = agent.items
   const resold = new Set(agent.resold)
   return (item, tags) => {
-    if (tags.some((tag) => resold.has(saleTagKey(tag)))) return 'return'
-    return epoch === itemsEpoch(services) && item.item_seq <= seq ? 'all' : 'nothing'
+    const isAgain = tags.some((tag) => resold.has(saleTagKey(tag)))
+    return { knewStatus: !isAgain && epoch === itemsEpoch(services) && item.item_seq <= seq, isAgain }
   }
 }
 

@@ -18,8 +18,15 @@ import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
 import { bindPieces } from './bind-pieces.ts'
-import { historyOf, OTHERS, type MoveByOthers, type PieceHistory, type SaleOfPiece } from './piece-history.ts'
-import { endWaiting, pieceReports, returnsWith, saveReports } from './queries.ts'
+import {
+  CLOCKS_DIFFER_MS,
+  historyOf,
+  OTHERS,
+  type MoveByOthers,
+  type PieceHistory,
+  type SaleOfPiece,
+} from './piece-history.ts'
+import { endWaiting, isReturn, pieceReports, returnsWith, saveReports } from './queries.ts'
 
 type Report = Row<'piece_report'>
 type Item = Row<'protected_item'>
@@ -28,7 +35,7 @@ type Item = Row<'protected_item'>
 export interface NamedPiece {
   readonly item: Item
   readonly lineId: string
-  readonly knew: SaleOfPiece['knew']
+  readonly isAgain: boolean
   /** When the sale was, among the other reports about the piece, ms. */
   readonly atMs: number
 }
@@ -43,7 +50,7 @@ export async function reportSale(
   const pieces = [...new Map(named.map((piece) => [piece.item.item_id, piece])).values()]
   await saveReports(
     db,
-    pieces.map(({ item, lineId, knew, atMs }) => ({
+    pieces.map(({ item, lineId, isAgain, atMs }) => ({
       item_id: item.item_id,
       report_key: key,
       tenant,
@@ -53,17 +60,20 @@ export async function reportSale(
       sale_key: null,
       agent_id: agentId ?? null,
       at_ms: atMs,
-      knew,
+      is_again: isAgain ? 1 : 0,
       resellable: 0,
       is_booked: 0,
     })),
   )
 }
 
-/** Time of a report whose recorder knew the status of the piece. A return without a sale changed no status. */
+/**
+ * Time of a report whose recorder knew the status of the piece, so that it is after what changed the status. A return
+ * without a sale changed no status.
+ */
 export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
-  const applied = known.filter((report) => report.knew === null && report.is_booked === 1)
-  return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + 1))
+  const applied = known.filter((report) => isReturn(report) && report.is_booked === 1)
+  return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
 }
 
 /** Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked. */
@@ -100,7 +110,7 @@ export async function reportReturn(
       sale_key: back.saleKey ?? null,
       agent_id: back.agentId ?? null,
       at_ms: back.agentId === undefined ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
-      knew: null,
+      is_again: 0,
       resellable: back.isResellable === true ? 1 : 0,
       is_booked: back.isBooked === true ? 1 : 0,
     }
@@ -119,7 +129,7 @@ export async function movesByOthers(
   return new Map(
     moves.map(({ item_id: itemId, at_ms: atMs, to_status: status, purchase_id: purchaseId }) => {
       // Staff may have ended a hold, or a device bound the piece to its sale.
-      const sale = reports.get(itemId)?.find((report) => report.knew !== null && report.purchase_id === purchaseId)
+      const sale = reports.get(itemId)?.find((report) => !isReturn(report) && report.purchase_id === purchaseId)
       return [itemId, { atMs, owner: isSold(status) ? (sale?.report_key ?? OTHERS) : undefined }]
     }),
   )
@@ -131,11 +141,12 @@ export function historyOfReports(
   others: MoveByOthers | undefined,
   next?: SaleOfPiece,
 ): PieceHistory {
-  const sales = reports.flatMap(({ report_key: key, at_ms: atMs, agent_id, knew }) =>
-    knew === null ? [] : [{ key, atMs, agentId: agent_id ?? undefined, knew }],
+  const of = ({ report_key: key, at_ms: atMs, agent_id }: Report) => ({ key, atMs, agentId: agent_id ?? undefined })
+  const sales = reports.flatMap((report) =>
+    isReturn(report) ? [] : [{ ...of(report), isAgain: report.is_again === 1 }],
   )
-  const returns = reports.flatMap(({ report_key: key, at_ms: atMs, agent_id, knew, sale_key }) =>
-    knew === null ? [{ key, atMs, agentId: agent_id ?? undefined, saleKey: sale_key ?? undefined }] : [],
+  const returns = reports.flatMap((report) =>
+    isReturn(report) ? [{ ...of(report), saleKey: report.sale_key ?? undefined }] : [],
   )
   return historyOf(next ? [...sales, next] : sales, returns, others)
 }
@@ -378,16 +389,16 @@ function moveOf(
   { owner, isBack, returns }: PieceHistory,
 ): { by: Report; to: Report | undefined } | undefined {
   const { item_status: status, purchase_id: purchaseId } = item
-  const current = reports.find((report) => report.knew !== null && report.purchase_id === purchaseId)
+  const current = reports.find((report) => !isReturn(report) && report.purchase_id === purchaseId)
   if (owner === OTHERS) return undefined
   const to = reports.find((report) => report.report_key === owner)
   if (to) {
     // What untag sold is not in the history.
-    const isOver = current ? returns.has(current.report_key) : to.knew === 'return'
+    const isOver = current ? returns.has(current.report_key) : to.is_again === 1
     const mayBind = isSold(status) ? purchaseId !== to.purchase_id && isOver : MAY_BE_SOLD.has(status)
     return mayBind ? { by: to, to } : undefined
   }
-  const [last] = reports.filter((report) => report.knew === null).sort((a, b) => b.at_ms - a.at_ms)
+  const [last] = reports.filter(isReturn).sort((a, b) => b.at_ms - a.at_ms)
   if (!last) return undefined
   const isOver = isSold(status) && (isBack || (current !== undefined && returns.has(current.report_key)))
   return isOver || (status === 'returned' && last.resellable === 1) ? { by: last, to: undefined } : undefined

@@ -53,7 +53,7 @@ export async function bindSoldPiece(
     await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.
   await reportSale(call, store, { key: saleKey, purchaseId }, [
-    { item, lineId: bound.line_id, knew: 'nothing', atMs: storedMs },
+    { item, lineId: bound.line_id, isAgain: false, atMs: storedMs },
   ])
   await settlePieces(call, store, [item.item_id])
   return true

@@ -7,11 +7,11 @@ import {
   type SaleOfPiece,
 } from '../../../../cloud/sales/tills/piece-history.ts'
 
-const sale = (key: string, seconds: number, agentId = 'A', knew: SaleOfPiece['knew'] = 'nothing'): SaleOfPiece => ({
+const sale = (key: string, seconds: number, agentId = 'A', isAgain = false): SaleOfPiece => ({
   key,
   atMs: seconds * 1_000,
   agentId,
-  knew,
+  isAgain,
 })
 const back = (key: string, seconds: number, agentId = 'B', saleKey?: string): ReturnOfPiece => ({
   key,
@@ -45,13 +45,12 @@ describe('the history of a piece', () => {
   it('takes a return as later if the clocks of two agents leave that open', () => {
     expect(told([sale('s', 50)], [back('r', 0)])).toEqual([undefined, { s: 'r' }])
     expect(told([sale('s', 61)], [back('r', 0)])).toEqual(['s', {}])
-    // One agent has one clock, and whoever knew all knew the return.
+    // One agent has one clock.
     expect(told([sale('s', 50)], [back('r', 0, 'A')])).toEqual(['s', {}])
-    expect(told([sale('s', 50, 'A', 'all')], [back('r', 0)])).toEqual(['s', {}])
   })
 
   it('ends a sale whose return the next seller knew, and books that return when it arrives', () => {
-    const sales = [sale('s1', 0), sale('s2', 100, 'A', 'return')]
+    const sales = [sale('s1', 0), sale('s2', 100, 'A', true)]
     expect(told(sales, [])).toEqual(['s2', { s1: undefined }])
     expect(told(sales, [back('r1', 130)])).toEqual(['s2', { s1: 'r1' }])
     // A return at the seller itself, or much later, is about its own sale.
@@ -72,7 +71,7 @@ describe('the history of a piece', () => {
     expect(told([sale('s', 101)], [], counted)).toEqual(['s', {}])
     const sold = { atMs: 100_000, owner: OTHERS }
     expect(told([sale('s', 200)], [], sold)).toEqual([OTHERS, {}])
-    expect(told([sale('s', 200, 'A', 'return')], [], sold)).toEqual(['s', {}])
+    expect(told([sale('s', 200, 'A', true)], [], sold)).toEqual(['s', {}])
     expect(told([], [back('r', 200)], sold)).toEqual([undefined, {}])
     expect(historyOf([], [back('r', 200)], sold).isBack).toBe(true)
     expect(historyOf([], [back('r', 0)], sold).isBack).toBe(false)

@@ -110,7 +110,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'edge-agent/decisions/till-doubts.js',
-        "if (item.status !== 'sellable')\n        return { code: 'sale_of_held_item'",
+        "if (!mayBeSold)\n        return { code: 'sale_of_held_item'",
         "if (item.status === 'cancelled')\n        return { code: 'sale_of_held_item'",
       ),
     ],
@@ -185,7 +185,11 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'late-row-overrides-change',
     what: 'A late row makes goods paid that staff have counted since.',
     changes: [
-      change('cloud/sales/tills/sale-lines.js', "const isChanged = what !== 'all' &&", 'const isChanged = storedMs < 0 &&'),
+      change(
+        'cloud/sales/tills/sale-lines.js',
+        'const isChanged = !knewStatus &&',
+        'const isChanged = storedMs < 0 &&',
+      ),
       change('cloud/sales/tills/piece-history.js', '...(others ? [others] : [])', ''),
     ],
     faults: ['tills', 'partition'],
