@@ -1,6 +1,6 @@
 import {
   centsIn,
-  goodsText,
+  goodsTexts,
   gateLine,
   gateLost,
   gateRest,
@@ -118,10 +118,10 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
 const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)
-const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
+const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null, header.setStaff)
 const signIn = new SignIn(context, operator)
 const play = openSound(context)
-const fit = fitTexts(slot('stage'))
+const fit = fitTexts(slot('stage'), writeGoods)
 const lines = openGateLines(texts, (alarm) => alarmDialog.open(alarm))
 const alarmDialog = openAlarmDialog({ context, operator, signIn, lines })
 let isLost = false
@@ -134,8 +134,17 @@ let cancel: () => void = () => undefined
 
 /** Goods of the alarms that the display shows now. */
 let goods: string[] = []
+/** Their names, with fewer names each time. */
+let goodsNames: string[] = []
 /** Maximum alarms that the display counts together. */
 const COUNTED_LIMIT = 50
+
+/** Names fewer goods with each step. False if there are no fewer names. */
+function writeGoods(step: number): boolean {
+  const text = goodsNames[step] ?? (step === 0 ? '' : undefined)
+  if (text !== undefined) write('item', text)
+  return text !== undefined
+}
 
 /** `ageMs`: time since the result. */
 function show(view: GateView, ageMs = 0): void {
@@ -146,10 +155,11 @@ function show(view: GateView, ageMs = 0): void {
   slot('stage').dataset['tone'] = view.tone
   write('headline', view.headline)
   write('message', view.message)
-  write('item', goodsText(goods))
+  goodsNames = goodsTexts(goods, texts)
+  const [all = ''] = goodsNames
   // Several different goods have no picture in common.
-  showPicture(goodsText(goods), new Set(goods).size === 1 ? view.picture : '')
-  slot('item-line').hidden = goodsText(goods) === ''
+  showPicture(all, new Set(goods).size === 1 ? view.picture : '')
+  slot('item-line').hidden = all === ''
   fit()
   write('aloud', view.seconds === 0 ? '' : `${view.headline}. ${view.message}`)
   if (view.seconds > 0) cancel = after(view.seconds * 1_000 - ageMs, rest)

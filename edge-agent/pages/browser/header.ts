@@ -8,6 +8,8 @@ interface Header {
   setStatus(status: PageStatus): void
   /** `sinceMs`: when the agent answered last, wall clock. */
   setLost(isLost: boolean, sinceMs: number): void
+  /** True while an operator is signed in, who reads what shoppers need not know. */
+  setStaff(isStaff: boolean): void
 }
 
 const TICK_MS = 10_000
@@ -17,10 +19,13 @@ export function openHeader({ deviceId, texts }: PageContext): Header {
   let status: PageStatus | undefined
   let isLost = false
   let lostMs = 0
+  let isStaff = false
   let shown = ''
 
   function draw(): void {
-    const view = isLost ? lostView(texts, lostMs) : status && statusView(status, deviceId, texts, now())
+    const view = isLost
+      ? lostView(texts, lostMs, isStaff)
+      : status && statusView(status, deviceId, texts, { nowMs: now(), isStaff })
     if (!view) return
     // Screen readers read changed banners aloud. So this code replaces only banners with a new text.
     const key = JSON.stringify(view)
@@ -45,6 +50,10 @@ export function openHeader({ deviceId, texts }: PageContext): Header {
     setLost(next, sinceMs) {
       isLost = next
       lostMs = sinceMs
+      draw()
+    },
+    setStaff(next) {
+      isStaff = next
       draw()
     },
   }

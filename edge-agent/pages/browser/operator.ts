@@ -21,7 +21,11 @@ export interface Operator {
 const REFRESH_MS = 30_000
 
 /** Starts to show who is signed in as operator. */
-export function openOperator({ deviceId, texts }: PageContext, startName: string | null): Operator {
+export function openOperator(
+  { deviceId, texts }: PageContext,
+  startName: string | null,
+  onChange: (isSignedIn: boolean) => void,
+): Operator {
   let name = startName
   let cancel: () => void = () => undefined
 
@@ -45,6 +49,7 @@ export function openOperator({ deviceId, texts }: PageContext, startName: string
     changes++
     name = next
     draw(texts, name)
+    onChange(name !== null)
     refreshLater()
   }
 

@@ -21,13 +21,24 @@ export function keepAwake(): void {
 const STEP = 0.05
 const SMALLEST = 0.4
 
-/** Makes the texts of a part smaller until they have room (`--fit` in the style sheet), now and when its size changes. */
-export function fitTexts(part: HTMLElement): () => void {
-  function fit(): void {
+/**
+ * Makes the texts of a part smaller until they have room (`--fit` in the style sheet), now and when its size changes. No
+ * text gets smaller than people can read (`--least`). If that is too large, calls `shorten` with 1, 2, … until it returns
+ * false: each time it names fewer goods. Then cuts long names (`data-cut`).
+ */
+export function fitTexts(part: HTMLElement, shorten: (step: number) => boolean): () => void {
+  function hasRoom(): boolean {
     for (let scale = 1; scale > SMALLEST; scale -= STEP) {
       part.style.setProperty('--fit', scale.toFixed(2))
-      if (part.scrollHeight <= part.clientHeight && part.scrollWidth <= part.clientWidth) return
+      if (part.scrollHeight <= part.clientHeight && part.scrollWidth <= part.clientWidth) return true
     }
+    return false
+  }
+  function fit(): void {
+    delete part.dataset['cut']
+    for (let step = 0; shorten(step); step++) if (hasRoom()) return
+    part.dataset['cut'] = ''
+    hasRoom()
   }
   new ResizeObserver(fit).observe(part)
   return fit

@@ -25,7 +25,7 @@ export interface Stage {
 export function openStage(texts: Texts, onDone: () => void): Stage {
   const stage = slot('stage')
   const button = slot<HTMLButtonElement>('again')
-  const fit = fitTexts(stage)
+  const fit = openFit(stage)
   let press: () => void = () => undefined
   let wasPressed = false
   let cancel: () => void = () => undefined
@@ -51,7 +51,7 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
   function draw(view: ResultView, note: string, again?: () => void): void {
     press = again ?? (() => undefined)
     writeResult(view, note, again !== undefined, texts)
-    fit()
+    fit([view.next, ...view.shorterNext])
   }
 
   button.addEventListener('click', () => {
@@ -100,6 +100,20 @@ export function openStage(texts: Texts, onDone: () => void): Stage {
       wasPressed = false
       cancel = after(view.seconds * 1_000 - ageMs, finish)
     },
+  }
+}
+
+/** Fits the texts of the stage. `next`: the goods that come next, with fewer names each time. */
+function openFit(stage: HTMLElement): (next?: readonly string[]) => void {
+  let texts: readonly string[] = ['']
+  const fit = fitTexts(stage, (step) => {
+    const text = texts[step]
+    if (text !== undefined) writeOrHide('next', text)
+    return text !== undefined
+  })
+  return (next = texts) => {
+    texts = next
+    fit()
   }
 }
 

@@ -54,7 +54,7 @@ const { deviceId, texts } = context
 const header = openHeader(context)
 const stage = openStage(texts, forgetScan)
 const play = openSound(context)
-const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
+const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null, header.setStaff)
 const signIn = new SignIn(context, operator)
 
 const underWay = new Set<string>()
@@ -101,6 +101,7 @@ function fault({ what, todo }: Advice): ResultView {
     picture: '',
     left: '',
     next: '',
+    shorterNext: [],
     message: what,
     advice: todo,
     again: null,

@@ -110,7 +110,13 @@ export function GatePage(props: GatePageProps) {
       recent={recent}
       script={script}
     >
-      <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
+      <Header
+        title={title}
+        deviceId={device.deviceId}
+        status={status}
+        texts={texts}
+        reader={{ nowMs, isStaff: operator !== null }}
+      />
       <main>
         <section class="stage" data-slot="stage" data-tone={view.tone} aria-labelledby="state">
           <GateIcons />

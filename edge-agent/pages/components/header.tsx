@@ -7,13 +7,12 @@ interface HeaderProps {
   deviceId: string
   status: PageStatus
   texts: Texts
-  /** Wall clock, ms. */
-  nowMs: number
+  reader: Parameters<typeof statusView>[3]
 }
 
 /** Header with device, store and the state of the agent. */
-export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
-  const { badges, banners } = statusView(status, deviceId, texts, nowMs)
+export function Header({ title, deviceId, status, texts, reader }: HeaderProps) {
+  const { badges, banners } = statusView(status, deviceId, texts, reader)
   return (
     <header>
       <div class="bar">

@@ -18,6 +18,7 @@ const EMPTY: ResultView = {
   picture: '',
   left: '',
   next: '',
+  shorterNext: [],
   message: '',
   advice: '',
   again: null,
@@ -113,7 +114,13 @@ export function StationPage(props: StationPageProps) {
       recent={recent}
       script={script}
     >
-      <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
+      <Header
+        title={title}
+        deviceId={device.deviceId}
+        status={status}
+        texts={texts}
+        reader={{ nowMs, isStaff: operator !== null }}
+      />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
         {/* Screen readers read results here, and not from the stage: the return of the stage to idle is no result. */}

@@ -111,6 +111,13 @@ export function gateRest(
 ): GateView {
   if (isWayOut({ emergency }, deviceId))
     return { ...gateReady(texts), tone: 'way_out', headline: texts.gate.wayOut, message: texts.gate.wayOutHint }
+  if (emergency)
+    return {
+      ...gateReady(texts),
+      tone: 'amber',
+      headline: texts.emergency.title,
+      message: texts.emergency.leaveElsewhere,
+    }
   const isReady = devices
     .filter((device) => device.deviceId === deviceId || device.feeds === deviceId)
     .every(({ state }) => state === 'ready')
@@ -211,12 +218,19 @@ function reasonOf({ authorized, action, outcome, reason, itemStatus }: PageAnswe
 /** Maximum different goods that the display names. */
 const GOODS_LIMIT = 4
 
-/** Lists the goods of alarms that the display shows together: "2 × jacket, scarf". */
-export function goodsText(items: readonly string[]): string {
+/**
+ * Lists the goods of alarms that the display shows together, such as "2 × jacket, scarf + 3 more": first with as many
+ * names as a large display has room for, then with fewer.
+ */
+export function goodsTexts(items: readonly string[], texts: Texts): string[] {
   const counts = new Map<string, number>()
   for (const item of items) if (item !== '') counts.set(item, (counts.get(item) ?? 0) + 1)
-  const texts = [...counts].map(([item, count]) => (count > 1 ? `${count} × ${item}` : item))
-  return texts.length > GOODS_LIMIT ? `${texts.slice(0, GOODS_LIMIT).join(', ')} …` : texts.join(', ')
+  const words = [...counts].map(([item, count]) => (count > 1 ? `${count} × ${item}` : item))
+  const firstOf = (limit: number) => {
+    const others = [...counts.values()].slice(limit).reduce((sum, count) => sum + count, 0)
+    return `${words.slice(0, limit).join(', ')}${others > 0 ? ` ${texts.andMore(others)}` : ''}`
+  }
+  return Array.from({ length: Math.min(GOODS_LIMIT, words.length) }, (_, n) => firstOf(n + 1)).toReversed()
 }
 
 /** Cents of an amount such as `49,90` that a person typed. Undefined if the text is empty, null if it is no amount. */

@@ -20,6 +20,8 @@ export interface ResultView {
   left: string
   /** The goods that are left, such as `2 × Jeans (€69.90)`. '' if unknown. */
   next: string
+  /** The same with fewer names, for a small screen. */
+  shorterNext: readonly string[]
   message: string
   advice: string
   /**
@@ -102,9 +104,9 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
       ...(isUsedReceipt(result) ? usedReceipt('staff', result.used, texts) : decided(result, texts)),
       product: result.product ?? '',
       picture: result.picture ?? '',
-      next: nextGoods(result.next, texts),
+      ...nextGoods(result.next, texts),
     }
-  if (result.kind === 'receipt') return { ...receipt(result, texts), next: nextGoods(result.next, texts) }
+  if (result.kind === 'receipt') return { ...receipt(result, texts), ...nextGoods(result.next, texts) }
   if (result.kind === 'alarm')
     return view('staff', texts.callStaff, {
       message: texts.alarms[result.what].what,
@@ -126,14 +128,20 @@ export function againText(again: ResultView['again'], texts: Texts): string {
   return again === null ? '' : labels[again]
 }
 
-/** The goods that are left, in words. A longer list ends with an ellipsis. */
-function nextGoods(goods: readonly PageGoods[] | undefined, texts: Texts): string {
-  if (!goods || goods.length === 0) return ''
+/** The goods that are left, in words. A longer list ends with the number of the others. */
+function nextGoods(goods: readonly PageGoods[] | undefined, texts: Texts): Pick<ResultView, 'next' | 'shorterNext'> {
+  if (!goods || goods.length === 0) return { next: '', shorterNext: [] }
   const euros = new Intl.NumberFormat(texts.language, { style: 'currency', currency: 'EUR' })
-  const words = goods
-    .slice(0, GOODS_LIMIT)
-    .map((each) => `${each.quantity} × ${goodsName(each, texts)} (${euros.format(each.priceCent / 100)})`)
-  return texts.stillOn([...words, ...(goods.length > GOODS_LIMIT ? ['…'] : [])].join(', '))
+  const words = goods.map(
+    (each) => `${each.quantity}\u00a0×\u00a0${goodsName(each, texts)} (${euros.format(each.priceCent / 100)})`,
+  )
+  const firstOf = (limit: number) => {
+    const others = goods.slice(limit).reduce((sum, { quantity }) => sum + quantity, 0)
+    return texts.stillOn(`${words.slice(0, limit).join(', ')}${others > 0 ? ` ${texts.andMore(others)}` : ''}`)
+  }
+  const limits = Array.from({ length: Math.min(GOODS_LIMIT, goods.length) }, (_, n) => n + 1).toReversed()
+  const [next = '', ...shorterNext] = limits.map(firstOf)
+  return { next, shorterNext }
 }
 
 /** Receipts have no names of products: goods with the facts of several products have a common name. */
@@ -169,6 +177,7 @@ function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultVi
     picture: '',
     left: '',
     next: '',
+    shorterNext: [],
     message: '',
     advice: '',
     again: null,
@@ -207,7 +216,9 @@ function granted(answer: PageAnswer, forStaff: number, texts: Texts): ResultView
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)
-  if (remaining > 0) return view('granted', texts.granted[action], { left, again: 'next', seconds: COUNTING_SECONDS })
+  const message = remaining > 0 && forStaff > 0 ? texts.moreForStaff(forStaff) : ''
+  if (remaining > 0)
+    return view('granted', texts.granted[action], { left, message, again: 'next', seconds: COUNTING_SECONDS })
   // The shopper must not leave with labels that are still on.
   if (forStaff > 0)
     return view('staff', texts.callStaff, {

@@ -65,8 +65,15 @@ const DEVICE_TONES: Record<PageDevice['state'], BadgeTone> = {
   decommissioned_device: 'bad',
 }
 
-/** Makes badges and banners of a status. `nowMs`: wall clock. */
-export function statusView(status: PageStatus, deviceId: string, texts: Texts, nowMs: number): StatusView {
+/** Who reads the banners of a screen. Without a signed-in operator it may be a shopper. */
+interface Reader {
+  /** Wall clock. */
+  nowMs: number
+  isStaff: boolean
+}
+
+/** Makes badges and banners of a status. Only signed-in staff read what is wrong and whom to call. */
+export function statusView(status: PageStatus, deviceId: string, texts: Texts, { nowMs, isStaff }: Reader): StatusView {
   const device = status.devices.find((d) => d.deviceId === deviceId)
   return {
     badges: [
@@ -78,25 +85,39 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       ...doorBadge(device, texts),
     ],
     banners: [
-      ...emergency(status, deviceId, texts),
-      ...fault(status, texts),
-      ...doubt(status, texts),
-      ...tooOld(status, texts),
-      ...withoutItems(status, texts),
-      ...deviceBanner(device, texts),
-      ...feederBanners(status, deviceId, texts),
-      ...findings(status, deviceId, texts),
+      ...emergency(status, deviceId, texts, isStaff),
+      ...forReader(
+        [
+          ...fault(status, texts),
+          ...doubt(status, texts),
+          ...tooOld(status, texts),
+          ...withoutItems(status, texts),
+          ...deviceBanner(device, texts),
+          ...feederBanners(status, deviceId, texts),
+          ...findings(status, deviceId, texts),
+        ],
+        isStaff,
+        texts,
+      ),
       ...doorBanner(device, texts),
     ],
   }
 }
 
+/** Shoppers read whether they need staff, and staff that the screen has more for them. */
+function forReader(banners: Banner[], isStaff: boolean, { forShoppers }: Texts): Banner[] {
+  const [first] = banners
+  if (isStaff || !first) return banners
+  const isBad = banners.some(({ tone }) => tone === 'bad')
+  return [isBad ? { tone: 'bad', text: forShoppers.fault } : { tone: 'warn', text: forShoppers.note }]
+}
+
 /** View without a connection to the agent. The view does not show the last status, which may be outdated. */
-export function lostView(texts: Texts, sinceMs: number): StatusView {
+export function lostView(texts: Texts, sinceMs: number, isStaff: boolean): StatusView {
   const since = texts.lostSince(minuteTime(sinceMs, texts.language))
   return {
     badges: [{ tone: 'bad', text: texts.lost.what }],
-    banners: [{ tone: 'bad', text: `${since} ${texts.lost.todo}` }],
+    banners: [{ tone: 'bad', text: `${since} ${isStaff ? texts.lost.todo : texts.forShoppers.lost}` }],
   }
 }
 
@@ -172,11 +193,11 @@ function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   return [{ tone: 'bad', text: `${what} ${todo}` }]
 }
 
-function emergency({ emergency: state }: PageStatus, deviceId: string, texts: Texts): Banner[] {
+function emergency({ emergency: state }: PageStatus, deviceId: string, texts: Texts, isStaff: boolean): Banner[] {
   if (!state) return []
-  const { emergency } = texts
-  const what = state.opened.includes(deviceId) ? emergency.opened : emergency.elsewhere
-  return [{ tone: 'bad', text: state.lost.length > 0 ? `${what} ${emergency.lost(state.lost.join(', '))}` : what }]
+  const { opened, elsewhere, lost } = texts.emergency
+  const what = state.opened.includes(deviceId) ? opened : elsewhere
+  return [{ tone: 'bad', text: isStaff && state.lost.length > 0 ? `${what} ${lost(state.lost.join(', '))}` : what }]
 }
 
 function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
@@ -227,5 +248,5 @@ function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (!device || DEVICE_TONES[device.state] !== 'bad' || device.findings.length > 0) return []
   const fix = registrationFix(device, texts)
   if (fix !== undefined) return [{ tone: 'bad', text: `${texts.deviceStates[device.state]}. ${fix}` }]
-  return [{ tone: 'warn', text: texts.deviceAway }]
+  return [{ tone: 'bad', text: texts.deviceAway }]
 }

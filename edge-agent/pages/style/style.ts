@@ -19,7 +19,7 @@ const STATION = `
 .station [data-view='result'][data-tone='note'] { background: var(--blue); color: var(--on-strong) }
 [data-tone='granted'] .icon-granted, [data-tone='refused'] .icon-refused, [data-tone='staff'] .icon-staff,
 [data-tone='unsure'] .icon-unsure, [data-tone='note'] .icon-note { display: block }
-.left { font-size: calc(var(--fit, 1) * clamp(1.5rem, min(7vw, 9vh), 4rem)); font-weight: 800; line-height: 1.1 }
+.left { font-size: max(var(--least), var(--fit, 1) * clamp(1.5rem, min(7vw, 9vh), 4rem)); font-weight: 800; line-height: 1.1 }
 .actions { display: flex; flex-wrap: wrap; justify-content: center; gap: .8rem; margin-top: .6rem }
 .result button { border-color: currentColor; background: transparent; color: inherit; min-height: 76px; min-width: 9rem }
 .result button.main { background: #ffffff; border-color: #ffffff; color: #14181c; font-size: 1.25rem; padding: .2rem 2rem }
@@ -124,7 +124,7 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
 const GATE = `
 .gate .stage { gap: .5rem }
 .gate .headline { text-wrap: balance }
-.gate .icon { width: clamp(4rem, 19vh, 15rem) }
+.gate .icon { width: calc(var(--fit, 1) * clamp(4rem, 19vh, 15rem)) }
 /* In an emergency people see nothing but the way out. */
 .gate:has([data-tone='way_out']) > :is(header, aside) { display: none }
 .gate:has([data-tone='way_out']) > main { grid-column: 1 / -1; grid-row: 1 / -1 }
@@ -172,6 +172,7 @@ const GATE = `
   .gate aside li:not([hidden]) { display: grid; grid-template-columns: auto 1fr auto; gap: 0 .4rem; align-items: center; padding: .15rem 0 } .gate aside li + li { border-top: 1px solid var(--line) }
   .gate aside li button { grid-column: 3; grid-row: 1 / span 3; align-self: center } .handled:empty { display: none }
   .gate aside code, .gate aside li > span { grid-column: 1 / 3; overflow-wrap: anywhere }
+  .gate aside code { display: -webkit-box; overflow: hidden; -webkit-box-orient: vertical; -webkit-line-clamp: 3 } .gate aside code:empty { display: none }
   .gate aside ol { margin-top: .3rem }
   /* The stage has the reason. */
   .gate aside li:has(code:not(:empty)) > span:not(.handled) { display: none }
@@ -179,7 +180,7 @@ const GATE = `
 }
 @media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } .alarm-theft { grid-column: 1 / -1; grid-template-columns: 1fr 1fr; gap: .5rem; align-items: end } }
 @media (max-height: 620px) {
-  .gate .icon { width: 4.5rem }
+  .gate .icon { width: calc(var(--fit, 1) * 4.5rem) }
   .gate .stage { padding: .4rem }
   .gate aside { padding-bottom: .2rem } .gate aside p { font-size: .7rem; line-height: 1.1 }
   .gate aside li { font-size: .7rem; line-height: 1.1 } .gate aside li:not([hidden]) { padding: .08rem 0 } .gate aside li button, .gate .screen button, .gate .operator button { font-size: .72rem; padding: 0 .4rem } .gate .aside-head { gap: .2rem }
@@ -199,6 +200,8 @@ const BASE = `
   --ink: #f1f4f7; --paper: #101418; --raised: #1b2127; --soft: #b3bdc8; --line: #4a5561; --accent: #8fc1ff; --on-accent: #06213f;
   --good: #6ee0a4; --warn: #ffc65c; --bad: #ff9d94;
   --green: #0b6b3a; --red: #a3161b; --amber: #ffbe3d; --blue: #1d4f91; --on-strong: #ffffff; --on-amber: #1c1300;
+  /* Smallest text of a stage: 46 px on a screen of 1024 × 600, which is 7 mm on 7 inches: readable at 2 m. */
+  --least: min(46px, 4.5vw, 7.7vh);
 }
 @media (prefers-color-scheme: light) {
   :root {
@@ -260,27 +263,31 @@ input {
   .station, .gate { height: 100dvh } .station .stage, .gate .stage { overflow: hidden }
 }
 .icon {
-  width: clamp(3rem, 16vh, 11rem); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
+  width: calc(var(--fit, 1) * clamp(3rem, 16vh, 11rem)); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
   stroke-linejoin: round
 }
-.picture { display: inline-flex; width: clamp(5rem, 16vh, 11rem); aspect-ratio: 1; padding: .35rem; border-radius: 16px; background: #ffffff }
+.picture { display: inline-flex; width: calc(var(--fit, 1) * clamp(5rem, 16vh, 11rem)); aspect-ratio: 1; padding: .35rem; border-radius: 16px; background: #ffffff }
 .picture img { width: 100%; height: 100%; object-fit: contain }
 .picture svg { width: 100%; fill: none; stroke: #5b6670; stroke-width: 4; stroke-linejoin: round; stroke-linecap: round }
 .picture .gone { display: none }
-.icons .icon { display: none; border: .45rem solid currentColor; border-radius: 50%; padding: .7rem }
+.icons .icon { display: none; border: calc(var(--fit, 1) * .45rem) solid currentColor; border-radius: 50%; padding: calc(var(--fit, 1) * .7rem) }
 .headline, .idle h2 {
-  font-size: calc(var(--fit, 1) * var(--fit, 1) * clamp(1.9rem, min(7.5vw, 12vh), 6rem)); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere;
+  font-size: max(var(--least), var(--fit, 1) * var(--fit, 1) * clamp(1.9rem, min(7.5vw, 12vh), 6rem)); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere;
   hyphens: auto
 }
-/* At least 47 px on a screen of 1024 × 600, which is 7 mm on 7 inches: readable at 2 m. */
 .message, .advice, .product, .item {
-  font-size: calc(var(--fit, 1) * clamp(1.15rem, min(5.2vw, 8.8vh), 3.6rem)); line-height: 1.2; font-weight: 600; text-wrap: balance
+  font-size: max(var(--least), var(--fit, 1) * clamp(1.15rem, min(5.2vw, 8.8vh), 3.6rem)); line-height: 1.2; font-weight: 600; text-wrap: balance
 }
 .advice { font-weight: 400 } .product, .item { font-weight: 800; overflow-wrap: anywhere }
+/* The last resort: long names and lists of goods. */
+[data-cut] :is(.product, .item, [data-slot='next']) {
+  display: -webkit-box; overflow: hidden; -webkit-box-orient: vertical; -webkit-line-clamp: 2
+}
+[data-cut] .picture { display: none }
 @media (min-width: 601px) and (orientation: portrait) {
-  .headline, .idle h2 { font-size: calc(var(--fit, 1) * 12vw) }
-  .message, .advice, .product, .item { font-size: calc(var(--fit, 1) * 6vw) }
-  .icon { width: 26vw } .picture { width: 30vw }
+  .headline, .idle h2 { font-size: max(var(--least), var(--fit, 1) * 12vw) }
+  .message, .advice, .product, .item { font-size: max(var(--least), var(--fit, 1) * 6vw) }
+  .icon { width: calc(var(--fit, 1) * 26vw) } .picture { width: calc(var(--fit, 1) * 30vw) }
 }
 `
 

@@ -154,15 +154,25 @@ export interface Texts {
   findings: Record<FindingCode, string>
   /**
    * Texts for an emergency that opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable
-   * emergency inputs. `title` and `leave`: a station, in place of the invitation to scan.
+   * emergency inputs, for staff. `title` and `leave`: a station, in place of the invitation to scan. `leaveElsewhere`: a
+   * gate that the emergency does not open.
    */
-  emergency: { opened: string; elsewhere: string; title: string; leave: Advice; lost(devices: string): string }
+  emergency: {
+    opened: string
+    elsewhere: string
+    title: string
+    leave: Advice
+    leaveElsewhere: string
+    lost(devices: string): string
+  }
   tooOld(release: string): string
   /** The agent has no complete copy of the items yet. */
   withoutItems: string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
   /** Texts for staff on a page without a connection to the agent. */
   lost: Advice
+  /** Banners in place of those for staff while no operator is signed in: shoppers read the screen. */
+  forShoppers: { fault: string; note: string; lost: string }
   /** Since when the agent does not answer. */
   lostSince(time: string): string
   /** When a list that is no longer updated was right. */
@@ -180,9 +190,13 @@ export interface Texts {
   labelsLeft(count: number): string
   /** The goods whose labels are left. */
   stillOn(goods: string): string
+  /** After a list of goods: the number of the others. */
+  andMore(count: number): string
   /** An item without category and brand. */
   item: string
   allDone(count: number): string
+  /** Beside labels that the shopper may release: goods of the receipt whose labels only staff release. */
+  moreForStaff(count: number): string
   /** Goods of the receipt whose labels only staff release, after the last label that the shopper may release. */
   leftForStaff(count: number): string
   restNeedsStaff: string

@@ -92,16 +92,16 @@ describe.each(LANGUAGES)('pages in %s', (language) => {
     const status = newStatus()
     const devices = status.devices.map((device) => ({ ...device, state, detail: 'detail of the API' }))
     const fix = texts.registrationFixes[state](STATION)
-    expect(statusView({ ...status, devices }, STATION, texts, 0)).toMatchObject({
+    expect(statusView({ ...status, devices }, STATION, texts, { nowMs: 0, isStaff: true })).toMatchObject({
       badges: expect.arrayContaining([{ tone: 'bad', text: texts.deviceStates[state] }]),
       banners: expect.arrayContaining([{ tone: 'bad', text: `${texts.deviceStates[state]}. ${fix}` }]),
     })
     const bench = pagesBench()
     bench.status = { ...bench.status, devices }
-    for (const path of [`/station?device=${STATION}&lang=${language}`, `/setup?lang=${language}`]) {
-      const html = await (await getPage(bench, path)).text()
-      expect(html).toContain(fix)
-      expect(html).not.toContain('detail of the API')
-    }
+    const station = await (await getPage(bench, `/station?device=${STATION}&lang=${language}`)).text()
+    expect(station).toContain(texts.forShoppers.fault)
+    const setup = await (await getPage(bench, `/setup?lang=${language}`)).text()
+    expect(setup).toContain(fix)
+    for (const html of [station, setup]) expect(html).not.toContain('detail of the API')
   })
 })

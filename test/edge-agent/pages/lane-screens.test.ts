@@ -1,16 +1,54 @@
 // @module-tag extended
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { DENY_REASONS } from '../../../policy/vocabulary.ts'
+import { DENY_REASONS, type DenyReason } from '../../../policy/vocabulary.ts'
+import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
+import type { PageResult } from '../../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { ensureBuilt } from '../../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { denied, GATE, granted, newStatus, pagesBench, pairBrowser, servePages, STATION } from './pages-agent.ts'
 import type { PagesBench, ServedPages } from './pages-agent.ts'
 
-/** A screen of 7 inches with 1024 × 600 pixels has 0.15 mm for a pixel: 47 px are 7 mm. */
-const READABLE_PX = 47
+/** A screen of 7 inches with 1024 × 600 pixels has 0.15 mm for a pixel: 46 px are 7 mm. */
+const READABLE_PX = 46
 const SMALL = { width: 1024, height: 600 }
+/** Names as long as catalogues have them. */
+const PRODUCTS = ['Regenjacke mit Kapuze, Gr. 152', 'Herren-Winterjacke Nordkap', 'Damen-Stiefelette Wildleder']
+
+/** What a station shows: every denial of a receipt and of a named tag, every unknown code, and what is left of receipts. */
+function stationResults(): PageResult[] {
+  const next = PRODUCTS.map((name, n) => ({
+    name,
+    category: 'shirt',
+    brand: 'Nord',
+    priceCent: 12_990,
+    quantity: n + 1,
+  }))
+  const shirts = [...next, ...next].map((each, n) => ({ ...each, name: undefined, priceCent: 1_000 * n }))
+  const used = { at: '2026-09-27T21:02:30.000Z', deviceName: 'Kasse 2, Eingang Süd' }
+  const product = PRODUCTS[1] ?? ''
+  const answers = [
+    granted({ itemCount: 4, remaining: 3 }),
+    granted({ outcome: 'unknown' }),
+    granted({ outcome: 'failed' }),
+    ...DENY_REASONS.flatMap((reason) => [denied(reason), denied(reason, { offline: true })]),
+  ] as PageResult[]
+  return [
+    ...answers,
+    ...answers.map((answer, n) => ({ ...answer, item: `tag ${n}`, product })),
+    { ...denied('recalled'), item: 'tag', product: 'Regenmantel'.repeat(20) },
+    { ...denied('already_redeemed'), used },
+    { ...granted({ itemCount: 4, remaining: 3 }), next, forStaff: 2 },
+    { ...granted({ itemCount: 9, remaining: 9 }), next: shirts, forStaff: 2 },
+    { ...granted({ itemCount: 4, remaining: 0 }), forStaff: 2 },
+    { kind: 'receipt', left: 9, next },
+    { kind: 'receipt', left: 9, next: shirts },
+    { kind: 'receipt', left: 0, used },
+    ...Object.keys(textsOf('de').notUnderstood).map((why) => ({ kind: 'not_understood', why }) as PageResult),
+  ] as PageResult[]
+}
+
 const SCREENS = [SMALL, { width: 1080, height: 1920 }, { width: 1280, height: 800 }]
 
 describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
@@ -30,12 +68,17 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
 
   afterEach(() => void (bench.status = newStatus()))
 
-  async function open(path: string, language: string, viewport: { width: number; height: number }): Promise<Page> {
+  async function open(
+    path: string,
+    language: string,
+    viewport: { width: number; height: number },
+    pages = served,
+  ): Promise<Page> {
     const context = await chromium.browser.newContext({ locale: language, viewport })
     const page = await context.newPage()
-    await pairBrowser(page, served)
+    await pairBrowser(page, pages)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
-    await page.goto(`${served.url}/${path}&lang=${language}`)
+    await page.goto(`${pages.url}/${path}&lang=${language}`)
     await live
     return page
   }
@@ -48,9 +91,10 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
       if (stage.scrollHeight > stage.clientHeight || stage.scrollWidth > stage.clientWidth) found.push('the stage scrolls')
       const aside = document.querySelector('aside')
       if (aside && aside.scrollHeight > aside.clientHeight) found.push('the list scrolls: ' + aside.scrollHeight)
-      for (const part of stage.querySelectorAll('.headline, .message, .advice, .item, .product')) {
+      for (const part of stage.querySelectorAll('p, h2, span')) {
         const px = parseFloat(getComputedStyle(part).fontSize)
-        if (part.offsetParent && part.textContent.trim() && px < ${smallestPx}) found.push(part.className + ' ' + px + ' px: ' + part.textContent)
+        if (part.matches('.last') || !part.offsetParent || !part.textContent.trim()) continue
+        if (px < ${smallestPx}) found.push(part.className + ' ' + px + ' px: ' + part.textContent)
       }
       return found
     })()`)
@@ -64,6 +108,8 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
         [one, other].some((each) => each.tagName === 'BUTTON') &&
         a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom ? [one.textContent + ' / ' + other.textContent] : []))
     })()`)
+  const textOf = (selector: string, page: Page) =>
+    page.evaluate<string>(`document.querySelector('${selector}').textContent`)
   /** Sign and weight of a line, as the style sheet makes them. */
   const looksOf = (alarmId: string, page: Page) =>
     page.evaluate<string[]>(`(() => {
@@ -91,26 +137,21 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     })()`)
     expect(overlaps).toBe(0)
     if (at.width === SMALL.width) expect(Math.max(...ends) - Math.min(...ends)).toBeLessThan(3)
-    const answers = [
-      granted({ itemCount: 4, remaining: 3 }),
-      granted({ outcome: 'unknown' }),
-      granted({ outcome: 'failed' }),
-      ...DENY_REASONS.map((reason) => denied(reason)),
-    ]
     const found: unknown[] = []
-    const used = { at: '2026-09-27T21:02:30.000Z', deviceName: 'Kasse 2, Eingang Süd' }
-    const shown = [
-      ...answers.map((answer, n) => ({ ...answer, item: `tag ${n}` })),
-      { ...denied('already_redeemed'), used },
-      ...Object.keys(textsOf('de').notUnderstood).map((why) => ({ kind: 'not_understood', why })),
-    ]
-    for (const [n, answer] of shown.entries()) {
-      bench.happens(STATION, answer as never)
-      const reason = 'why' in answer ? answer.why : (answer as { answer: { reason?: string } }).answer.reason
-      await page.locator(`.stage[data-view='result']`).waitFor()
-      await page.waitForFunction(`document.querySelector('[data-slot="aloud"]').textContent !== ''`)
-      if (reason === 'purchase_not_paid')
-        for (const fault of await faults(page, smallest)) found.push([reason ?? n, fault])
+    for (const result of stationResults()) {
+      const view = resultView(result, textsOf(at.language as 'de'))
+      if (!view) throw new Error('a sign-in has no view')
+      bench.happens(STATION, result as never)
+      // A small screen names fewer goods.
+      const shown = [view.next, ...view.shorterNext].map((next) =>
+        [view.headline, view.product, view.left, next, view.message, view.advice].join(''),
+      )
+      const isShown = async () => {
+        const all = await textOf('.stage', page)
+        return shown.some((text) => all.includes(text))
+      }
+      await expect.poll(isShown, { interval: 10, timeout: 5_000 }).toBe(true)
+      for (const fault of await faults(page, smallest)) found.push([view.message, fault])
     }
     expect(found).toEqual([])
     await page.context().close()
@@ -201,4 +242,34 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     await stage('way_out')
     await page.context().close()
   })
+
+  it.each(cases)(
+    '$width × $height in $language: a gate names the goods of each alarm, and tells shoppers why',
+    async (at) => {
+      const texts = textsOf(at.language as 'de')
+      const own = pagesBench()
+      const ownPages = await servePages(own)
+      const page = await open(`gate?device=${GATE}`, at.language, at, ownPages)
+      const smallest = at.height === SMALL.height ? READABLE_PX : 0
+      const found: unknown[] = []
+      const check = async (reason: DenyReason, text: string) => {
+        await expect.poll(() => textOf('.stage', page), { interval: 10, timeout: 5_000 }).toContain(text)
+        for (const fault of await faults(page, smallest)) found.push([reason, fault])
+      }
+      for (const reason of DENY_REASONS) {
+        own.happens(GATE, denied(reason) as never)
+        await check(reason, texts.reasons[reason].todo)
+      }
+      const longest = 'Regenmantel'.repeat(20)
+      for (const names of [PRODUCTS, [longest]])
+        for (const reason of DENY_REASONS) {
+          for (const [n, product] of names.entries())
+            own.happens(GATE, { ...denied(reason, { itemStatus: 'exception_hold' }), item: `${n}`, product } as never)
+          await check(reason, texts.reasons[reason].what)
+        }
+      expect(found).toEqual([])
+      await page.context().close()
+      await ownPages.close()
+    },
+  )
 })

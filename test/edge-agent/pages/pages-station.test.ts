@@ -294,7 +294,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   it('shows a lost connection to the agent, and reconnects', async () => {
     const port = Number(new URL(served.url).port)
     await served.close()
-    await page.locator('.banner').getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
+    await page.locator('.banner').getByText('Diese Seite verbindet sich von selbst wieder').waitFor()
     // Nothing invites to scan while nothing can answer.
     await expectText('Belege lassen sich gerade nicht prüfen.')
     expect(await page.locator('.banner').innerText()).toMatch(/Keine Antwort seit \d\d:\d\d Uhr\./)

@@ -15,7 +15,7 @@ import {
   gateReady,
   gateRest,
   gateView,
-  goodsText,
+  goodsTexts,
   replaces,
 } from '../../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
@@ -65,7 +65,15 @@ describe('a result at the station', () => {
   it('calls staff for goods of the receipt that only they release, after the last label of the shopper', () => {
     const rest = (more: Partial<PageAnswer>, forStaff: number, texts = de) =>
       resultView({ ...decision(more), forStaff }, texts)
-    expect(rest({ itemCount: 2, remaining: 1 }, 2)).toMatchObject({ tone: 'granted', again: 'next' })
+    // Also before: the shopper must not believe that all is done after the labels that are left.
+    expect(rest({ itemCount: 2, remaining: 1 }, 2)).toMatchObject({
+      tone: 'granted',
+      again: 'next',
+      left: 'Noch 1 Etikett',
+      message: 'Danach zum Personal: Es gibt 2 weitere Artikel frei.',
+    })
+    expect(rest({ itemCount: 2, remaining: 1 }, 1, en)?.message).toBe('Then ask our staff: they release 1 more item.')
+    expect(rest({ itemCount: 2, remaining: 1 }, 0)?.message).toBe('')
     expect(rest({ itemCount: 2 }, 2)).toMatchObject({
       tone: 'staff',
       headline: 'Bitte Personal fragen',
@@ -112,7 +120,11 @@ describe('a result at the station', () => {
       'Next: 2 × Elbtuch Hosen (€69.90), 1 × Wollschal (€10.00)',
     )
     const many = { ...named, next: [...next, goods('', '', 1), goods('b', '', 1)] }
-    expect(spaced(resultView(many, en))).toMatch(/1 × item \(€0\.01\), …$/)
+    expect(spaced(resultView(many, en))).toMatch(/1 × item \(€0\.01\) \+ 1 more$/)
+    expect(resultView(many, de)?.shorterNext.map((text) => text.replace(/.*\+/, '+'))).toEqual([
+      '+ 2 weitere',
+      '+ 3 weitere',
+    ])
     expect(resultView(decision({ remaining: 1 }), de)?.next).toBe('')
   })
 
@@ -194,9 +206,14 @@ describe('a result at the gate', () => {
     expect(gateLine({ ...event, result }, de)).toMatchObject({ item: 'Jacke' })
     const { product: _, ...unnamed } = result
     expect(gateView({ ...event, result: unnamed }, de)).toMatchObject({ item: '3034' })
-    expect(goodsText(['Jacke', 'Schal', '', 'Jacke'])).toBe('2 × Jacke, Schal')
-    expect(goodsText(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, d …')
-    expect(goodsText([])).toBe('')
+    expect(goodsTexts(['Jacke', 'Schal', '', 'Jacke'], de)).toEqual(['2 × Jacke, Schal', '2 × Jacke + 1 weitere'])
+    expect(goodsTexts(['a', 'b', 'c', 'd', 'e', 'e'], en)).toEqual([
+      'a, b, c, d + 2 more',
+      'a, b, c + 3 more',
+      'a, b + 4 more',
+      'a + 5 more',
+    ])
+    expect(goodsTexts([], de)).toEqual([])
   })
 
   const at = (result: PageResult, light: GateLight) => ({
@@ -281,7 +298,7 @@ describe('a result at the gate', () => {
 
 describe('the state of the agent', () => {
   const status = newStatus()
-  const viewOf = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
+  const viewOf = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, { nowMs, isStaff: true })
   const badgeTexts = (more: object, nowMs = 0) => viewOf(more, nowMs).badges.map(({ text }) => text)
 
   it('shows times of the store, whatever the time zone of the browser', () => {
@@ -300,7 +317,10 @@ describe('the state of the agent', () => {
   it('shows an emergency on every page, and which board the agent cannot read', () => {
     const emergency = { opened: [GATE], lost: [] as string[] }
     const banners = (deviceId: string, more = emergency) =>
-      statusView({ ...status, emergency: { ...emergency, ...more } }, deviceId, en, 0).banners.map(({ text }) => text)
+      statusView({ ...status, emergency: { ...emergency, ...more } }, deviceId, en, {
+        nowMs: 0,
+        isStaff: true,
+      }).banners.map(({ text }) => text)
     expect(banners(GATE)).toEqual([en.emergency.opened])
     expect(banners(STATION)).toEqual([en.emergency.elsewhere])
     expect(banners(GATE, { opened: [GATE], lost: [GATE] })).toEqual([
@@ -335,7 +355,7 @@ describe('the state of the agent', () => {
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
     // The driver's message is in English: it is on the set-up page.
     expect(viewOf({ devices }).banners).toEqual([
-      { tone: 'warn', text: de.deviceAway },
+      { tone: 'bad', text: de.deviceAway },
       { tone: 'bad', text: de.feederAway('dev_scanner') },
     ])
   })
@@ -349,7 +369,7 @@ describe('the state of the agent', () => {
       devices: devices.map((device) => (device === reader ? { ...reader, state } : device)),
     }
     expect(gateRest(away, GATE, en)).toMatchObject({ tone: 'amber', message: en.gate.outHint, seconds: 0 })
-    expect(statusView({ ...status, ...away }, GATE, en, 0).banners).toEqual([
+    expect(statusView({ ...status, ...away }, GATE, en, { nowMs: 0, isStaff: true }).banners).toEqual([
       { tone: 'bad', text: en.feederAway('dev_reader') },
     ])
     const own = {
@@ -374,13 +394,13 @@ describe('the state of the agent', () => {
             ? { ...device, findings: [warning] }
             : device,
       )
-      const { banners } = statusView({ ...status, devices }, STATION, texts, 0)
+      const { banners } = statusView({ ...status, devices }, STATION, texts, { nowMs: 0, isStaff: true })
       const [session, mapping] = texts === en ? [': set "session": 0', ': set "mapping"'] : ['', '']
       expect(banners).toEqual([
         { tone: 'warn', text: `${texts.findings.reader_session} (dev_station, reader_session${session})` },
         { tone: 'bad', text: `${text} (dev_scanner, unreadable_data${mapping})` },
       ])
-      expect(statusView({ ...status, devices }, GATE, texts, 0).banners).toEqual([])
+      expect(statusView({ ...status, devices }, GATE, texts, { nowMs: 0, isStaff: true }).banners).toEqual([])
       const scanner = devices.find(({ deviceId }) => deviceId === 'dev_scanner')!
       expect(deviceState(scanner, texts)).toBe(`${texts.deviceStates.degraded}: ${text}`)
       expect(deviceDetail(scanner, texts)).toBe('unreadable_data: set "mapping"')
@@ -388,7 +408,49 @@ describe('the state of the agent', () => {
   )
 
   it('shows no old status without a connection to the agent', () => {
-    const lost = lostView(de, Date.UTC(2026, 10, 20, 9, 5))
+    const lost = lostView(de, Date.UTC(2026, 10, 20, 9, 5), true)
     expect(lost.badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])
+    expect(lost.banners[0]?.text).toMatch(/die Technik rufen\.$/)
+  })
+
+  it('tells shoppers to ask staff, and only signed-in staff whom to call', () => {
+    const faulty = status.devices.map((device) => ({ ...device, state: 'degraded' as const }))
+    const states = [
+      { devices: faulty },
+      { fault: 'disk I/O error' },
+      { ledgerDoubt: 'forked' as const },
+      { neededRelease: '9.0.0' },
+      { items: { ageSeconds: null } },
+    ]
+    for (const texts of [de, en]) {
+      const banners = (more: object, isStaff: boolean) =>
+        statusView({ ...status, ...more }, STATION, texts, { nowMs: 0, isStaff }).banners.map(({ text }) => text)
+      expect(states.map((more) => banners(more, false))).toEqual([
+        [texts.forShoppers.fault],
+        [texts.forShoppers.fault],
+        [texts.forShoppers.fault],
+        [texts.forShoppers.note],
+        [texts.forShoppers.note],
+      ])
+      expect(banners({ devices: faulty }, true)).toEqual([texts.deviceAway, texts.feederAway('dev_scanner')])
+      expect(lostView(texts, 0, false).banners[0]?.text).toContain(texts.forShoppers.lost)
+      for (const text of Object.values(texts.forShoppers)) expect(text).not.toMatch(/Technik|technician/)
+    }
+  })
+
+  it('shows one way out in an emergency, at the devices that it opens and at others', () => {
+    const emergency = { opened: [GATE], lost: ['dev_panel'] }
+    const shown = [GATE, STATION].flatMap((deviceId) => [
+      ...statusView({ ...status, emergency }, deviceId, de, { nowMs: 0, isStaff: false }).banners.map(
+        ({ text }) => text,
+      ),
+      gateRest({ devices: status.devices, emergency }, deviceId, de).message,
+    ])
+    expect(shown).toEqual([
+      de.emergency.opened,
+      'Notfall: Bitte hier hinausgehen.',
+      'Notfall: Bitte gehen Sie jetzt durch einen offenen Ausgang.',
+      'Bitte gehen Sie jetzt durch einen offenen Ausgang.',
+    ])
   })
 })
