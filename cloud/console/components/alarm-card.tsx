@@ -111,22 +111,34 @@ export function Picture({ url }: { url: string | undefined }) {
   )
 }
 
-/** Which receipt fits the goods. */
-export function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) {
-  const t = at.texts.alarms
-  const time = receipt === undefined ? '' : at.formats.clock(Date.parse(receipt.paidAt))
-  const [tone, text] =
-    receipt === undefined
-      ? (['plain', t.noReceipt] as const)
-      : receipt.match === 'item'
-        ? (['ok', t.itemOnReceipt(time)] as const)
-        : (['warn', t.productOnReceipt(time)] as const)
+/** Which receipt fits the goods, and whether it was paid only after the alarm. */
+export function Receipt({
+  at,
+  alarm,
+}: {
+  at: Pick<ViewContext, 'texts' | 'formats'>
+  alarm: Pick<Alarm, 'receipt' | 'occurredAt'>
+}) {
+  const [tone, text] = receiptText(at, alarm)
   return (
     <p class={`receipt-fit ${tone}`}>
       <Icon name={tone === 'ok' ? 'check' : tone === 'warn' ? 'warning' : 'info'} size={20} />
       {text}
     </p>
   )
+}
+
+function receiptText(
+  { texts: { alarms: t }, formats }: Pick<ViewContext, 'texts' | 'formats'>,
+  { receipt, occurredAt }: Pick<Alarm, 'receipt' | 'occurredAt'>,
+): readonly ['plain' | 'ok' | 'warn', string] {
+  if (receipt === undefined) return ['plain', t.noReceipt]
+  const paidMs = Date.parse(receipt.paidAt)
+  const time = formats.clock(paidMs)
+  const lateMs = paidMs - Date.parse(occurredAt)
+  const span = lateMs > 0 ? formats.span(lateMs) : undefined
+  if (receipt.match === 'item') return ['ok', span === undefined ? t.itemOnReceipt(time) : t.itemPaidAfter(span, time)]
+  return ['warn', span === undefined ? t.productOnReceipt(time) : t.productPaidAfter(span, time)]
 }
 
 /** What a person does about an alarm that is not disposed of. */

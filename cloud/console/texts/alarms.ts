@@ -31,6 +31,9 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} alarms of this tag`,
     itemOnReceipt: (time: string) => `Paid: this item is on a receipt of ${time}`,
     productOnReceipt: (time: string) => `A receipt of ${time} has this product. Compare it.`,
+    itemPaidAfter: (span: string, time: string) => `Paid ${span} after the alarm: this item is on a receipt of ${time}`,
+    productPaidAfter: (span: string, time: string) =>
+      `A receipt of ${time}, paid ${span} after the alarm, has this product. Compare it.`,
     noReceipt: 'No matching receipt: ask for it',
     compared: 'What is compared with receipts?',
     comparedText:
@@ -167,6 +170,10 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} Alarme dieses Etiketts`,
     itemOnReceipt: (time: string) => `Bezahlt: Dieses Stück steht auf einem Beleg von ${time}`,
     productOnReceipt: (time: string) => `Ein Beleg von ${time} enthält dieses Produkt. Bitte vergleichen.`,
+    itemPaidAfter: (span: string, time: string) =>
+      `${span} nach dem Alarm bezahlt: Dieses Stück steht auf einem Beleg von ${time}`,
+    productPaidAfter: (span: string, time: string) =>
+      `Ein Beleg von ${time}, ${span} nach dem Alarm bezahlt, enthält dieses Produkt. Bitte vergleichen.`,
     noReceipt: 'Kein passender Beleg: danach fragen',
     compared: 'Was wird mit Belegen verglichen?',
     comparedText:

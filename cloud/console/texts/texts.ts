@@ -19,6 +19,8 @@ export interface Formats {
   clock(ms: number): string
   /** Distance to now in its largest unit, such as “5 minutes ago”. */
   ago(ms: number, nowMs: number): string
+  /** A time span in minutes, such as “2 minutes”, or in seconds below one minute. */
+  span(ms: number): string
 }
 
 /** Makes the formats of a locale. */
@@ -32,7 +34,11 @@ export function formats(locale: string): Formats {
   const day = date({ dateStyle: 'medium' })
   const clock = date({ timeStyle: 'short' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+  const unit = (name: 'second' | 'minute') =>
+    new Intl.NumberFormat(locale, { style: 'unit', unit: name, unitDisplay: 'long' })
+  const [seconds, minutes] = [unit('second'), unit('minute')]
   return {
+    span: (ms) => (ms < MINUTE ? seconds.format(Math.round(ms / 1_000)) : minutes.format(Math.floor(ms / MINUTE))),
     number: (value) => number.format(value),
     money: (euros) => money.format(euros),
     percent: (share) => percent.format(share),
