@@ -302,8 +302,11 @@ function ConnectionLost({ texts: { frame } }: { texts: ConsoleTexts }) {
       <Icon name="warning" />
       <p>
         <strong>{texts.lost}</strong> <span data-text></span>{' '}
-        <span data-sent hidden>
+        <span data-sent="entry" hidden>
           {texts.notConfirmed}
+        </span>
+        <span data-sent="press" hidden>
+          {texts.pressNotConfirmed}
         </span>
       </p>
     </div>

@@ -131,6 +131,7 @@ export const de: Texts = {
     lost: 'Keine Verbindung.',
     old: 'Diese Seite zeigt den Stand von {time} Uhr. Sie versucht es von selbst weiter.',
     notConfirmed: 'Ihre Nachricht ist nicht bestätigt. Sie steht noch hier: Senden Sie sie noch einmal.',
+    pressNotConfirmed: 'Das ist nicht bestätigt: Drücken Sie den Knopf noch einmal.',
     reply: 'Ihre Nachricht',
     send: 'Senden',
     again: 'Neue Anfrage',

@@ -128,6 +128,7 @@ export const en: Texts = {
     lost: 'No connection.',
     old: 'This page shows what was known at {time}. It tries again by itself.',
     notConfirmed: 'Your message is not confirmed. It is still here: send it again.',
+    pressNotConfirmed: 'This is not confirmed: press the button again.',
     reply: 'Your message',
     send: 'Send',
     again: 'New request',

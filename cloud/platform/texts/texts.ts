@@ -121,7 +121,8 @@ export interface Texts {
     | 'back'
     | 'lost'
     | 'old'
-    | 'notConfirmed',
+    | 'notConfirmed'
+    | 'pressNotConfirmed',
     string
   >
 }

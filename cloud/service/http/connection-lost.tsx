@@ -15,8 +15,11 @@ export function ConnectionLost({ texts, notSent }: { texts: Texts; notSent?: str
   return (
     <div id="connection" class="lost" role="alert" hidden data-zone={STORE_TIME_ZONE} data-old={t.old}>
       <strong>{t.lost}</strong> <span data-text></span>{' '}
-      <span data-sent hidden>
+      <span data-sent="entry" hidden>
         {notSent ?? t.notConfirmed}
+      </span>
+      <span data-sent="press" hidden>
+        {notSent ?? t.pressNotConfirmed}
       </span>
     </div>
   )

@@ -389,6 +389,36 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       await close()
     })
 
+    it.each([
+      ['/console/integrations', 'button', 'Weiter'],
+      ['/console/closings', 'link', 'CSV'],
+      ['/console/products/import', 'link', 'CSV'],
+    ] as const)('keeps %s at a 502 of a proxy (%s)', async (path, role, name) => {
+      const { page, close } = await open('light', 'de', 1280, { path })
+      const [before, text] = [page.url(), await page.locator('#content h1').innerText()]
+      await page.route(`${base}/**`, (route) => route.fulfill(badGateway))
+      const control = page.getByRole(role, { name: new RegExp(name) }).first()
+      await control.click()
+      const banner = page.getByRole('alert').filter({ hasText: 'Keine Verbindung zur Cloud' })
+      await banner.waitFor()
+      expect(await banner.innerText()).not.toContain('nicht bestätigt')
+      expect([page.url(), await page.locator('#content h1').innerText()]).toEqual([before, text])
+      await page.unroute(`${base}/**`)
+      if (role === 'link') await Promise.all([page.waitForEvent('download'), control.click()])
+      else await Promise.all([page.waitForURL(/set-up/), control.click()])
+      await close()
+    })
+
+    it('says of a pressed button that it is not confirmed, and of no entry that was not made', async () => {
+      const { page, close } = await open('light', 'de', 1280, { path: '/console/alarms' })
+      await page.route(`${base}/**`, (route) => route.fulfill(badGateway))
+      await page.getByRole('button', { name: 'Ich kümmere mich' }).first().click()
+      const banner = page.getByRole('alert').filter({ hasText: 'Keine Verbindung zur Cloud' })
+      await expect.poll(() => banner.innerText()).toContain('Ihr Knopfdruck ist nicht bestätigt.')
+      expect(await banner.innerText()).not.toContain('Eingabe')
+      await close()
+    })
+
     it('says after two seconds that nothing has answered', async () => {
       const { page, close } = await open('light', 'en', 1280, { path: '/console/operators' })
       let release = () => {}
