@@ -24,7 +24,7 @@ import { asDownload } from './download.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
-import { asMode, asStore, readPreferences, type Preferences } from './preferences.ts'
+import { asMode, asStore, readPreferences, rememberStore, type Preferences } from './preferences.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { tenantOf, type Mode } from '../../platform/foundation/caller.ts'
 import type { ChangeFeed, ChangeFilter } from '../../platform/operations/notifier.ts'
@@ -265,6 +265,7 @@ class Console {
     const preferences = readPreferences(c, this.#isSecure, session)
     try {
       const at = await this.#contextOf(c, session, page, preferences, requestId)
+      rememberStore(c, this.#isSecure, preferences, at.store?.storeId)
       return await this.#render(c, session, page, at, NO_FORM, requestId)
     } catch (error) {
       const failure = this.#logged(error, requestId)

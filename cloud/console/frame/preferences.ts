@@ -38,6 +38,17 @@ export function readPreferences(
   return { mode, storeId, from: asStore(queryStore) === undefined ? 'cookie' : 'address' }
 }
 
+/** Remembers the store that a page showed first, so that only the user changes it. */
+export function rememberStore(
+  c: Context,
+  isSecure: boolean,
+  { mode, storeId, from }: Preferences,
+  shown?: string,
+): void {
+  if (storeId !== undefined || from !== 'cookie' || shown === undefined) return
+  setCookie(c, COOKIE, `${mode}/${shown}`, { path: '/console', httpOnly: true, sameSite: 'Lax', secure: isSecure })
+}
+
 /** The mode of this text, if it is one. */
 export function asMode(text: string | undefined): Mode | undefined {
   return text !== undefined && MODES.has(text) ? (text as Mode) : undefined

@@ -191,6 +191,17 @@ describe('the frame of the console', () => {
     expect((await get('/console')).text).toContain('class="is-test"')
   })
 
+  it('keeps the store that it showed first, also if another one gets an agent', async () => {
+    const first = await get('/console', { cookie: 'untag_console=test/' })
+    const shown = decodeURIComponent(/untag_console=([^;]+)/.exec(first.headers.get('set-cookie') ?? '')?.[1] ?? '')
+    expect(shown).toMatch(/^test\/st_/)
+    const again = await get('/console', { cookie: `untag_console=${shown}` })
+    expect(again.headers.get('set-cookie')).toBeNull()
+    expect((await get('/console?store=all', { cookie: `untag_console=${shown}` })).headers.get('set-cookie')).toContain(
+      'untag_console=test%2Fall',
+    )
+  })
+
   it('tells how a live store comes: owners how to get it, others whom to ask', async () => {
     const live = { cookie: 'untag_console=live/', 'accept-language': 'en' }
     const seen = async (role: string) => (await get('/console/orders', { ...live, [ROLE_HEADER]: role })).text
