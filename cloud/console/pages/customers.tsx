@@ -38,7 +38,8 @@ export const customersPage = page<null>({
       operation: eraseCustomerData,
       input(form) {
         // It cannot be undone, so the id is typed twice.
-        if (form.text('again') !== form.text('userId')) throw invalid('again', 'differs from the customer id')
+        if (form.text('again') !== form.text('userId'))
+          throw invalid('again', 'differs from the customer id', 'customer_differs')
         return customerIn(form)
       },
       done: (texts) => texts.stores.customers.erased,
@@ -86,6 +87,7 @@ export const customersPage = page<null>({
 
 function Erased({ at, records }: { at: ViewContext; records: Readonly<Record<string, number>> }) {
   const t = at.texts.stores.customers
+  const kinds: Readonly<Record<string, string>> = t.kinds
   const found = Object.entries(records).filter(([, count]) => count > 0)
   return (
     <Card title={t.erased}>
@@ -93,7 +95,7 @@ function Erased({ at, records }: { at: ViewContext; records: Readonly<Record<str
         {found.length === 0 ? (
           <p>{t.nothing}</p>
         ) : (
-          <Pairs pairs={found.map(([name, count]) => [name, at.formats.number(count)] as const)} />
+          <Pairs pairs={found.map(([name, count]) => [kinds[name] ?? name, at.formats.number(count)] as const)} />
         )}
         <div>
           <a class="button" href={at.path}>

@@ -59,6 +59,8 @@ export const errorTexts = bilingual({
       not_a_spreadsheet: 'This is no spreadsheet. Open it in a spreadsheet program, and save it as .xlsx.',
       product_unknown: 'Not all chosen stores sell this product.',
       owner_of_all_stores: 'An owner has all stores. Choose all stores, or another role.',
+      customer_differs: 'The two customer ids differ. Compare them, and type the same id twice.',
+      postal_code: 'A German postal code has 5 digits, such as 20457.',
       name_taken: 'This name is in the list already. Add something that tells the two apart.',
     },
   },
@@ -125,6 +127,9 @@ export const errorTexts = bilingual({
       product_unknown: 'Nicht alle gewählten Filialen führen diesen Artikel.',
       owner_of_all_stores:
         'Mit dieser Rolle gehören alle Filialen dazu. Wählen Sie alle Filialen, oder eine andere Rolle.',
+      customer_differs:
+        'Die beiden Kundennummern sind verschieden. Vergleichen Sie sie, und geben Sie zweimal dieselbe ein.',
+      postal_code: 'Eine deutsche Postleitzahl hat 5 Ziffern, etwa 20457.',
       name_taken: 'Diesen Namen gibt es in der Liste schon. Ergänzen Sie, was beide unterscheidet.',
     },
   },
