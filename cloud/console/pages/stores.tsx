@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 import { fetchRegistrations, submitStoreRegistration } from '../../sales/registrations/registration-operations.ts'
 import { insertStore } from '../../sales/store-operations/insert-store.ts'
 import { fetchStore, fetchStores } from '../../sales/store-operations/read-stores.ts'
@@ -51,6 +52,14 @@ function fieldOf(path: string): string {
   return FIELDS.find((name) => PATHS[name] === path) ?? path
 }
 
+const GERMAN_POSTAL_CODE = /^\d{5}$/
+
+/** Throws 400 if a German postal code cannot be one. The forms of other countries differ too much. */
+function checkPostalCode({ country, zip }: { country?: unknown; zip?: unknown }): void {
+  if (country === 'DE' && typeof zip === 'string' && zip !== '' && !GERMAN_POSTAL_CODE.test(zip))
+    throw invalid(PATHS.zip, 'a German postal code has 5 digits', 'postal_code')
+}
+
 /** The named fields of a form in the form of the operations. */
 function storeInput(form: FormFields, names: readonly FieldName[], empty: null | undefined): Record<string, unknown> {
   const input: Record<string, unknown> = {}
@@ -61,6 +70,7 @@ function storeInput(form: FormFields, names: readonly FieldName[], empty: null |
     if (part !== undefined) address[part] = value
     else if (group !== undefined) input[group] = value
   }
+  checkPostalCode(address)
   return { ...input, ...(Object.keys(address).length > 0 && { address }) }
 }
 
@@ -313,7 +323,10 @@ export const storePage = page<Store | undefined>({
           </a>
         </nav>
         {at.data ? (
-          <Change at={at} store={at.data} />
+          <>
+            <Change at={at} store={at.data} />
+            {at.has(ADMINS) ? <Closing at={at} /> : null}
+          </>
         ) : (
           <Card>
             <EmptyState icon="store" title={t.unknown} />
@@ -323,6 +336,30 @@ export const storePage = page<Store | undefined>({
     )
   },
 })
+
+/** How a store is closed: no operation removes one, because its records are kept. */
+function Closing({ at }: { at: ViewContext }) {
+  const t = at.texts.stores.closing
+  const steps = [
+    ['/console/agents', t.agents],
+    ['/console/operators', t.operators],
+    ['/console/users', t.users],
+    ['/console/keys', t.keys],
+  ] as const
+  return (
+    <Card title={t.title}>
+      <div class="stack">
+        <p>{t.text}</p>
+        <ol class="steps">
+          {steps.map(([path, text]) => (
+            <li>{at.opens(path) ? <a href={path}>{text}</a> : text}</li>
+          ))}
+        </ol>
+        <p class="soft">{t.kept}</p>
+      </div>
+    </Card>
+  )
+}
 
 function Change({ at, store }: { at: ViewContext<Store | undefined>; store: Store }) {
   const t = at.texts.stores

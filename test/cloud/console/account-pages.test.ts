@@ -2,6 +2,9 @@ import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
+import { PERSONAL_TABLES } from '../../../cloud/sales/customers/personal-tables.ts'
+import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
+import { LANGUAGES } from '../../../policy/page-language.ts'
 import { PROVIDER_NAMES } from '../../../cloud/sales/payments/providers.ts'
 import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -119,13 +122,41 @@ it('customers: hands out what is stored of one, and erases it after the id was t
   expect((await post(path, 'export', { userId: '' })).status).toBe(400)
   const once = await post(path, 'erase', { userId, again: '' })
   expect([once.status, once.text.includes('id="again-error"')]).toEqual([400, true])
+  for (const [language, text] of [
+    ['en', 'The two customer ids differ.'],
+    ['de', 'Die beiden Kundennummern sind verschieden.'],
+  ] as const)
+    expect((await post(path, 'erase', { userId, again: 'x' }, { lang: language })).text).toContain(text)
   const erased = await post(path, 'erase', { userId, again: userId })
   expect([erased.status, erased.text.includes('The data is erased')]).toEqual([200, true])
+  expect(erased.text).toContain('Visits with check-in')
+  expect(erased.text).not.toContain('outbox_event')
+  for (const language of LANGUAGES) {
+    const { kinds } = consoleTexts(language).stores.customers
+    expect(Object.keys(kinds).toSorted()).toEqual(PERSONAL_TABLES.map(({ table, name = table }) => name).toSorted())
+  }
   const unknown = await post(path, 'export', { userId })
   expect([unknown.status, unknown.headers.get('content-disposition')]).toEqual([404, null])
   expect(unknown.text).toContain('Nothing is known of this customer.')
   expect(unknown.text).toContain('value="shopper-17"')
   expect((await post(path, 'export', { userId }, { role: 'manager' })).status).toBe(403)
+})
+
+it('stores: refuses a German postal code without 5 digits at its field, and says how a store is closed', async () => {
+  const path = '/console/stores'
+  const address = { street: 'Schlachte 8', city: 'Bremen', tradingName: 'Nord', companyName: 'Nord GmbH' }
+  for (const zip of ['2819', '281951', 'ABCDE']) {
+    const refused = await post(path, 'add', { ...address, zip, country: 'DE' }, { lang: 'de' })
+    expect([zip, refused.status]).toEqual([zip, 400])
+    expect(refused.text).toMatch(/id="zip-error"[^]*Eine deutsche Postleitzahl hat 5 Ziffern/)
+    expect(refused.text).toContain(`value="${zip}"`)
+  }
+  expect((await post(path, 'add', { ...address, zip: '1010', country: 'AT' })).text).not.toContain('zip-error')
+  const store = `${path}/${shop.storeId}`
+  const changed = await post(store, 'change', { ...fieldsOf(await get(store)), zip: '1' })
+  expect([changed.status, changed.text.includes('id="zip-error"')]).toEqual([400, true])
+  expect(await get(store)).toMatch(/No button removes a store[^]*href="\/console\/agents"/)
+  expect(await get(store, { role: 'manager' })).not.toContain('No button removes a store')
 })
 
 it('operators: an empty field never removes a PIN, only the button for it does', async () => {
