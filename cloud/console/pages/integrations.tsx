@@ -1,5 +1,7 @@
 import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
+import { faultsOf, type Credentials } from '../../sales/integrations/connection.ts'
 import { findConnector } from '../../sales/integrations/connectors.ts'
 import { fetchIntegrations } from '../../sales/integrations/read-operations.ts'
 import { syncERP, syncPOS } from '../../sales/integrations/sync-operations.ts'
@@ -12,7 +14,7 @@ import { Select, TextArea, TextField } from '../components/fields.tsx'
 import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { List } from '../components/table.tsx'
-import { jsonOf, NO_FORM, type FormFields } from '../frame/form.ts'
+import { jsonOf, NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type ConsolePage, type ViewContext } from '../frame/page.ts'
 
 type Integrations = z.output<typeof fetchIntegrations.response>
@@ -32,26 +34,54 @@ interface Setting {
   readonly name: string
   readonly isRequired: boolean
   readonly isText: boolean
+  /** The values that it may have; empty if any. */
+  readonly choices: readonly string[]
 }
 
 /** The settings of a provider or system, from its schema. Those for tests of untag are left out. */
 function settingsIn(schema: z.ZodType, leftOut: readonly string[] = []): Setting[] {
   const { components, write } = schemaWriter()
   const whole = resolveReference(write(schema, 'input'), components)
-  return Object.entries(whole.properties ?? {}).flatMap(([name, field]) =>
-    leftOut.includes(name) && whole.required?.includes(name) !== true
-      ? []
-      : {
-          name,
-          isRequired: whole.required?.includes(name) === true,
-          isText: resolveReference(field, components).type === 'string',
-        },
-  )
+  return Object.entries(whole.properties ?? {}).flatMap(([name, field]) => {
+    const isRequired = whole.required?.includes(name) === true
+    if (leftOut.includes(name) && !isRequired) return []
+    const { type, enum: choices = [] } = resolveReference(field, components)
+    return { name, isRequired, isText: type === 'string', choices: choices.map(String) }
+  })
 }
+
+/** True for settings that a person must not see again. */
+const isSecret = ({ name }: Setting) => /secret|password|token|key$/i.test(name)
 
 const inputName = (name: string) => `s.${name}`
 /** The field of the form to which the path of an error belongs. */
 const fieldOf = (path: string) => path.replace(/^(?:config|credentials)\.(\w+).*$/, 's.$1')
+
+/**
+ * Settings of a system, checked before they are sent: the sandbox takes all of them. Throws 400 with the names of the
+ * wrong ones.
+ */
+function credentialsIn(form: FormFields): Record<string, unknown> {
+  const [kind, name] = [form.text('kind') ?? null, form.text('name') ?? null]
+  const credentials = valuesOf(form, setUpIn(kind, name)?.settings ?? [])
+  const connector = name === null ? undefined : findConnector(name as SystemName, sideIn(kind ?? undefined))
+  const details = connector ? faultsOf(connector, credentials as Credentials) : []
+  if (details.length === 0) return credentials
+  const marked = details.map((detail) =>
+    /^credentials\.mapping\b/.test(detail.path) ? { ...detail, code: 'mapping' } : detail,
+  )
+  throw new Failure('invalid-argument', 'check the settings of the system', { details: marked })
+}
+
+/** The form with an error about all settings at the secret ones: a system does not say which of them is wrong. */
+function markSecrets(form: FormState, settings: readonly Setting[]): FormState {
+  const error = form.errors['credentials']
+  if (error === undefined) return form
+  const secrets = settings.filter((setting) => isSecret(setting) && setting.isRequired)
+  const wrong = secrets.length > 0 ? secrets : settings.filter(isSecret)
+  const errors = Object.fromEntries(wrong.map(({ name }) => [inputName(name), error]))
+  return { ...form, errors: { ...errors, ...form.errors } }
+}
 
 function valuesOf(form: FormFields, settings: readonly Setting[]): Record<string, unknown> {
   return Object.fromEntries(
@@ -203,11 +233,10 @@ function SystemRow({ at, system }: { at: ViewContext; system: System }) {
         <ActionButton at={at} action={system.side === 'pos' ? 'syncPos' : 'syncErp'} about={about}>
           {t.syncNow}
         </ActionButton>
-      ) : (
-        <a class="button" href={`${PATH}/set-up?kind=${system.side}&name=${system.system}`}>
-          {t.setUp}
-        </a>
-      )}
+      ) : null}
+      <a class="button" href={`${PATH}/set-up?kind=${system.side}&name=${system.system}`}>
+        {system.hasCredentials ? t.changeSettings : t.setUp}
+      </a>
     </li>
   )
 }
@@ -295,7 +324,7 @@ export const integrationSetUpPage: ConsolePage = page<SetUp | undefined>({
       input: (form, at) => ({
         storeId: at.store?.storeId,
         system: form.text('name'),
-        credentials: valuesOf(form, setUpIn(form.text('kind') ?? null, form.text('name') ?? null)?.settings ?? []),
+        credentials: credentialsIn(form),
       }),
       fieldOf,
       done: (texts) => texts.integrations.synced,
@@ -331,8 +360,9 @@ export const integrationSetUpPage: ConsolePage = page<SetUp | undefined>({
       <Card title={names[name] ?? name}>
         <ActionForm at={at} action={kind === 'psp' ? 'provider' : 'connect'} about={{ kind, name }}>
           <p class="soft">{kind === 'psp' ? t.providerText : t.systemText}</p>
+          {kind !== 'psp' && at.mode === 'test' ? <Notice tone="info" title={t.notStored} /> : null}
           {settings.map((setting) => (
-            <SettingField at={at} setting={setting} />
+            <SettingField at={at} form={markSecrets(at.form, settings)} setting={setting} />
           ))}
           <div class="form-foot">
             <Submit>{kind === 'psp' ? t.save : t.connect}</Submit>
@@ -344,16 +374,24 @@ export const integrationSetUpPage: ConsolePage = page<SetUp | undefined>({
   },
 })
 
-function SettingField({ at, setting: { name, isRequired, isText } }: { at: ViewContext; setting: Setting }) {
+function SettingField({ at, form, setting }: { at: ViewContext; form: FormState; setting: Setting }) {
   const t = at.texts.integrations
-  const props = { form: at.form, name: inputName(name), required: isRequired }
-  if (!isText) return <TextArea {...props} label={`${name}, JSON (${t.optional})`} rows={4} />
-  return (
-    <TextField
-      {...props}
-      label={isRequired ? name : `${name} (${t.optional})`}
-      type={/secret|password|token|key/i.test(name) ? 'password' : 'text'}
-      autocomplete="off"
-    />
-  )
+  const { name, isRequired, isText, choices } = setting
+  const known: Readonly<Record<string, string>> = t.settings
+  const label = `${known[name] ?? name}${isRequired ? '' : ` (${t.optional})`}`
+  const props = { form, name: inputName(name), label, required: isRequired }
+  if (!isText) return <TextArea {...props} hint={t.mappingHint} rows={4} />
+  const words: Readonly<Record<string, string>> = t.choices
+  if (choices.length > 0)
+    return (
+      <Select
+        {...props}
+        value=""
+        choices={[
+          ...(isRequired ? [] : [{ value: '', label: t.notChosen }]),
+          ...choices.map((value) => ({ value, label: words[value] ?? value })),
+        ]}
+      />
+    )
+  return <TextField {...props} type={isSecret(setting) ? 'password' : 'text'} autocomplete="off" />
 }

@@ -59,6 +59,10 @@ export const errorTexts = bilingual({
       not_a_spreadsheet: 'This is no spreadsheet. Open it in a spreadsheet program, and save it as .xlsx.',
       product_unknown: 'Not all chosen stores sell this product.',
       owner_of_all_stores: 'An owner has all stores. Choose all stores, or another role.',
+      credentials_refused: 'The system refuses these settings. Compare keys, names and passwords with the system.',
+      system_refused: 'The system answers with an error. Compare the address and the settings with the system.',
+      url_refused: 'This address is not allowed. Enter a public address that begins with https://.',
+      mapping: 'Write pairs of your names and ours, such as {"sku": "ean"}.',
       customer_differs: 'The two customer ids differ. Compare them, and type the same id twice.',
       postal_code: 'A German postal code has 5 digits, such as 20457.',
       name_taken: 'This name is in the list already. Add something that tells the two apart.',
@@ -127,6 +131,11 @@ export const errorTexts = bilingual({
       product_unknown: 'Nicht alle gewählten Filialen führen diesen Artikel.',
       owner_of_all_stores:
         'Mit dieser Rolle gehören alle Filialen dazu. Wählen Sie alle Filialen, oder eine andere Rolle.',
+      credentials_refused:
+        'Das System weist diese Angaben zurück. Vergleichen Sie Schlüssel, Namen und Passwörter mit dem System.',
+      system_refused: 'Das System antwortet mit einem Fehler. Vergleichen Sie Adresse und Angaben mit dem System.',
+      url_refused: 'Diese Adresse ist nicht erlaubt. Geben Sie eine öffentliche Adresse mit https:// ein.',
+      mapping: 'Schreiben Sie Paare aus Ihren und unseren Namen, etwa {"sku": "ean"}.',
       customer_differs:
         'Die beiden Kundennummern sind verschieden. Vergleichen Sie sie, und geben Sie zweimal dieselbe ein.',
       postal_code: 'Eine deutsche Postleitzahl hat 5 Ziffern, etwa 20457.',

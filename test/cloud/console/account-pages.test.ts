@@ -231,6 +231,28 @@ it('connected systems: asks for the settings of each, keeps no secret in a refus
     's.baseUrl': 'https://till.example/api',
     's.token': 'token-of-the-shop',
   }
+  // People's words in both languages for every setting and its choices.
+  for (const lang of LANGUAGES)
+    for (const [kind, names] of [
+      ['psp', PROVIDER_NAMES],
+      ['pos', POS_SYSTEMS],
+      ['erp', ERP_SYSTEMS],
+    ] as const)
+      for (const name of names) {
+        const form = await get(`${path}/set-up?kind=${kind}&name=${name}`, { lang })
+        const labels = [...form.matchAll(/<label for="s\.(\w+)"[^>]*>([^<]*)/g)]
+        expect(
+          labels.filter(([, setting = '', label = '']) => label.startsWith(setting)).map(([, each]) => each),
+        ).toEqual([])
+        for (const [, value, label] of form.matchAll(/<option value="(\w+)"[^>]*>([^<]*)/g))
+          expect([name, value, label === value]).toEqual([name, value, false])
+      }
+  for (const mapping of ['{bad', '{"sku": "no_field"}', '[]']) {
+    const refused = await post(pos, 'connect', { ...connect, 's.mapping': mapping }, { lang: 'de' })
+    expect([mapping, refused.status]).toEqual([mapping, 400])
+    expect(refused.text).toMatch(/id="s\.mapping-error"[^]*Schreiben Sie Paare/)
+    expect(refused.text).toContain('value="https://till.example/api"')
+  }
   const read = await post(pos, 'connect', connect)
   expect([read.status, read.text.includes('The system was read')]).toEqual([200, true])
 })
