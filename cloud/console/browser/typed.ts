@@ -11,7 +11,7 @@ const SIGNED_IN = 'untag-signed-in'
 /** Header of the pages of untag. An answer without it is of a proxy, and answers no form. */
 const PAGE_HEADER = 'untag-page'
 /** Fields that are not kept, besides those of the type password. */
-const SECRET = /pin|code|password|secret|token|credential/i
+const SECRET = /\bpin|Pin|[Pp]assword|[Ss]ecret|[Tt]oken|[Cc]redential|[Cc]ode/
 const NOT_TYPED = new Set(['hidden', 'password', 'submit', 'file'])
 /** Maximum number of forms of a page whose text is kept. */
 const FORMS_LIMIT = 50

@@ -79,7 +79,10 @@ export class FormFields {
   /** The fields as they were sent, without those of the frame and without passwords, PINs and credentials. */
   values(): Record<string, string> {
     const isKept = (name: string) =>
-      !name.startsWith('_') && !/password|pin|code|^s\..*(?:secret|token|key)/i.test(name)
+      !name.startsWith('_') &&
+      !/password|code|^s\..*(?:secret|token|key)/i.test(name) &&
+      // Not `mapping`.
+      !/\bpin|Pin/.test(name)
     return Object.fromEntries([...this.#fields].filter(([name]) => isKept(name)))
   }
 }
@@ -110,6 +113,11 @@ const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
 /** Codes of faults in a file whose message quotes a column. */
 const COLUMN_CODES: ReadonlySet<string> = new Set(['missing_column', 'unknown_column', 'repeated_column'])
+
+/** 400 of the console about one field, whose texts the console has for this code. */
+export function wrongField(path: string, code: keyof ConsoleTexts['errors']['fields']): Failure {
+  return new Failure('invalid-argument', `${path}: ${code}`, { details: [{ path, code, message: code }] })
+}
 
 /** State of a form that an operation rejected. `action`: what the form was for. */
 export function rejectedForm(

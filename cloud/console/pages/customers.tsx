@@ -4,9 +4,8 @@ import { Card, Pairs } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
-import { NO_FORM, type FormFields } from '../frame/form.ts'
+import { NO_FORM, wrongField, type FormFields } from '../frame/form.ts'
 import { page, type ViewContext } from '../frame/page.ts'
-import { invalid } from '../../platform/foundation/failure.ts'
 
 const MAX_ID = 128
 
@@ -38,8 +37,7 @@ export const customersPage = page<null>({
       operation: eraseCustomerData,
       input(form) {
         // It cannot be undone, so the id is typed twice.
-        if (form.text('again') !== form.text('userId'))
-          throw invalid('again', 'differs from the customer id', 'customer_differs')
+        if (form.text('again') !== form.text('userId')) throw wrongField('again', 'customer_differs')
         return customerIn(form)
       },
       done: (texts) => texts.stores.customers.erased,

@@ -81,6 +81,13 @@ export const helpPage = page<HelpView>({
         <Requests at={at} title={at.texts.help.states.closed} requests={at.data.closed} />
         <StoresRead at={at} />
       </Live>
+      {at.opens('/console/help/zones') ? (
+        <div>
+          <a class="button" href="/console/help/zones">
+            {at.texts.help.zones.title}
+          </a>
+        </div>
+      ) : null}
     </>
   ),
 })

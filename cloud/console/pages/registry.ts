@@ -32,6 +32,7 @@ import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
 import { todayPage } from './today.tsx'
 import { usersPage } from './users.tsx'
+import { zonesPage } from './zones.tsx'
 import { webhookPage, webhooksPage } from './webhooks.tsx'
 
 /** Every page of the console, in the order of the navigation. */
@@ -41,6 +42,7 @@ export const pages: readonly ConsolePage[] = [
   alarmPage,
   approvalsPage,
   helpPage,
+  zonesPage,
   exceptionsPage,
   ordersPage,
   purchasesPage,

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { invalid } from '../../platform/foundation/failure.ts'
 import { fetchRegistrations, submitStoreRegistration } from '../../sales/registrations/registration-operations.ts'
 import { insertStore } from '../../sales/store-operations/insert-store.ts'
 import { fetchStore, fetchStores } from '../../sales/store-operations/read-stores.ts'
@@ -14,7 +13,7 @@ import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { ActionForm, Before, isChanged, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { FilterBar, List, Pagination, Results, Table } from '../components/table.tsx'
-import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
+import { NO_FORM, wrongField, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Stores = z.output<typeof fetchStores.response>
@@ -57,7 +56,7 @@ const GERMAN_POSTAL_CODE = /^\d{5}$/
 /** Throws 400 if a German postal code cannot be one. The forms of other countries differ too much. */
 function checkPostalCode({ country, zip }: { country?: unknown; zip?: unknown }): void {
   if (country === 'DE' && typeof zip === 'string' && zip !== '' && !GERMAN_POSTAL_CODE.test(zip))
-    throw invalid(PATHS.zip, 'a German postal code has 5 digits', 'postal_code')
+    throw wrongField(PATHS.zip, 'postal_code')
 }
 
 /** The named fields of a form in the form of the operations. */

@@ -205,6 +205,8 @@ button, input, select, textarea { font: inherit; color: inherit }
 @media (forced-colors: active) { .badge, .card, .button { border: 1px solid } }
 @media print { .side, .bottom, .top, .ribbon, form, .toasts, .no-print { display: none !important } body { background: #fff } .on-paper { display: block !important } .frame { display: block !important; min-height: 0 !important; border: 0 !important; padding: 0 !important } .content { max-width: none !important; padding: 0 !important } table :is(th, td) { min-width: 0 !important; padding: .3rem .35rem !important; font-size: 8.5pt; white-space: normal !important } }
 .on-paper { display: none }
+.sign { align-items: center; justify-items: center; text-align: center } .sign img { max-width: 100%; height: auto; border-radius: 12px; image-rendering: pixelated }
+@media print { .sign img { width: 12cm } .sign .strong { font-size: 18pt } }
 form:has(input[name=type][value=stamps]:checked) .of-kind:not(.of-stamps),
 form:has(input[name=type][value=points]:checked) .of-kind:not(.of-points),
 form:has(input[name=type][value=cashback]:checked) .of-kind:not(.of-cashback),

@@ -5,6 +5,7 @@ import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import { PERSONAL_TABLES } from '../../../cloud/sales/customers/personal-tables.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { LANGUAGES } from '../../../policy/page-language.ts'
+import { qrPng } from '../../../cloud/platform/foundation/qr-code.ts'
 import { PROVIDER_NAMES } from '../../../cloud/sales/payments/providers.ts'
 import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -159,6 +160,23 @@ it('stores: refuses a German postal code without 5 digits at its field, and says
   expect(await get(store, { role: 'manager' })).not.toContain('No button removes a store')
 })
 
+it('zones: creates the sign of a place, and shows its QR code to print, in both languages', async () => {
+  const path = '/console/help/zones'
+  expect(await get('/console/help')).toContain(`href="${path}"`)
+  expect(await get('/console/help', { role: 'associate' })).not.toContain(`href="${path}"`)
+  expect((await post(path, 'create', { name: '' })).text).toContain('id="name-error"')
+  expect((await post(path, 'create', { name: 'Herren' }, { role: 'associate' })).status).toBe(403)
+  const { location } = await post(path, 'create', { name: 'Umkleide Süd' })
+  const { zones } = await shop.ok('fetchZones', { storeId: shop.storeId })
+  const zone = zones.find(({ name }: { name: string }) => name === 'Umkleide Süd')
+  expect(location).toBe(`${path}?zone=${zone.zoneId}`)
+  const shown = await get(location ?? '', { lang: 'de' })
+  expect(shown).toContain(`src="data:image/png;base64,${qrPng(zone.url).toString('base64')}"`)
+  expect(shown).toContain(zone.url)
+  expect(shown).toMatch(/data-print[^]*Schild drucken/)
+  for (const lang of LANGUAGES) expect(shown).toContain(consoleTexts(lang).help.zones.scan)
+})
+
 it('operators: an empty field never removes a PIN, only the button for it does', async () => {
   const path = '/console/operators'
   const { storeId } = shop
@@ -252,6 +270,7 @@ it('connected systems: asks for the settings of each, keeps no secret in a refus
     expect([mapping, refused.status]).toEqual([mapping, 400])
     expect(refused.text).toMatch(/id="s\.mapping-error"[^]*Schreiben Sie Paare/)
     expect(refused.text).toContain('value="https://till.example/api"')
+    expect(refused.text).toContain(`>${mapping.replaceAll('"', '&quot;')}</textarea>`)
   }
   const read = await post(pos, 'connect', connect)
   expect([read.status, read.text.includes('The system was read')]).toEqual([200, true])
