@@ -44,8 +44,9 @@ export function refuseSameNames(named: Named, context: { addIssue(message: strin
 const LONGEST = 40
 
 /**
- * Names closest to a mistyped name. A name is close if it contains the mistyped name, or differs in up to a third of
- * its letters. Compares folded names. Returns at most `limit` names, the closest first.
+ * Names closest to a mistyped name. A name is close if it contains the mistyped name, if the mistyped name begins with
+ * it and goes on with another word (`store-id` for `store`), or if it differs in up to a third of its letters. Compares
+ * folded names. Returns at most `limit` names, the closest first.
  */
 export function closestNames(word: string, known: Iterable<string>, limit = 3): string[] {
   const typed = foldText(word.slice(0, LONGEST))
@@ -55,8 +56,10 @@ export function closestNames(word: string, known: Iterable<string>, limit = 3): 
   for (const name of known) {
     const folded = foldText(name).slice(0, LONGEST)
     const isPart = typed.length >= 3 && folded.includes(typed)
+    const one = folded.replace(/s$/, '')
+    const isBegin = one.length >= 3 && typed.startsWith(one) && /^s?[-_.A-Z]/.test(word.slice(one.length))
     const isFar = Math.abs(folded.length - typed.length) > far
-    const distance = isPart ? 0.5 : isFar ? Infinity : editDistance(typed, folded, far)
+    const distance = isPart || isBegin ? 0.5 : isFar ? Infinity : editDistance(typed, folded, far)
     if (distance <= far) near.push({ name, distance })
   }
   return near

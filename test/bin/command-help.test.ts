@@ -5,6 +5,7 @@ import { COMMANDS } from '../../bin/command-table.ts'
 import { COMMAND_GROUPS } from '../../bin/main.ts'
 import { readOptions } from '../../host/options.ts'
 import { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
+import { LISTEN_OPTIONS } from '../../host/settings/tools.ts'
 import { noteDemo, runningDemo } from '../../bin/demo-place.ts'
 import { makeFolder } from '../../host/backup/files.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -83,6 +84,12 @@ describe('the help of the command line', () => {
     expect(runningDemo(folder)).toBe(data)
     await forget()
     expect(runningDemo(folder)).toBeUndefined()
+  })
+
+  it('names --store to a user of --store-id', () => {
+    expect(() => readOptions(LISTEN_OPTIONS, ['--store-id', 'st_1'], {})).toThrow(
+      /^there is no option --store-id; did you mean --store\?$/,
+    )
   })
 
   it('reports an unknown option with its value once', () => {

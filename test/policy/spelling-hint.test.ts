@@ -12,6 +12,14 @@ it('finds a name despite a typo, swapped letters, case, or a missing part', () =
   expect(spellingHint('backpu', KNOWN)).toBe('; did you mean backup?')
 })
 
+it('finds a name to which a word was added, and one of which a word was left out', () => {
+  expect(spellingHint('store-id', ['store', 'data'])).toBe('; did you mean store?')
+  expect(spellingHint('storeId', ['store', 'data'])).toBe('; did you mean store?')
+  expect(spellingHint('store-id', ['stores', 'data'])).toBe('; did you mean stores?')
+  expect(spellingHint('store', ['storeId', 'data'])).toBe('; did you mean storeId?')
+  expect(spellingHint('storeid-list', ['store'])).toBe('')
+})
+
 it('suggests no distant name', () => {
   expect(closestNames('zzzzzz', KNOWN)).toEqual([])
   expect(spellingHint('', KNOWN)).toBe('')
