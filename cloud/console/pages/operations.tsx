@@ -9,6 +9,7 @@ import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { FilterBar, List, Results } from '../components/table.tsx'
 import { jsonOf, NO_FORM, type FormFields } from '../frame/form.ts'
+import { GERMAN_AREAS, GERMAN_WORDS } from '../texts/operation-words.ts'
 import { page, type ConsolePage, type PageContext, type ViewContext } from '../frame/page.ts'
 
 /** Texts of a field that are longer than this get several lines. */
@@ -19,7 +20,7 @@ const SEARCH_LENGTH = 100
 const ANSWER_SHOWN = 100_000
 
 /** How the form shows a field, and how its text becomes a value. */
-type FieldKind = 'text' | 'number' | 'boolean' | 'choice' | 'json'
+type FieldKind = 'text' | 'date' | 'number' | 'boolean' | 'choice' | 'json'
 
 interface OperationField {
   readonly name: string
@@ -41,10 +42,11 @@ export function fieldsOfOperation({ request }: Pick<Operation, 'request'>): Oper
   })
 }
 
-function kindOf({ type, enum: values, anyOf, oneOf }: JsonSchema): FieldKind {
+function kindOf({ type, format, enum: values, anyOf, oneOf }: JsonSchema): FieldKind {
   if (values?.every((value) => typeof value === 'string')) return 'choice'
   if (anyOf || oneOf) return 'json'
-  if (type === 'string') return 'text'
+  // The browser shows a date in the format of its language, and sends the one of the API.
+  if (type === 'string') return format === 'date' ? 'date' : 'text'
   if (type === 'number' || type === 'integer') return 'number'
   return type === 'boolean' ? 'boolean' : 'json'
 }
@@ -63,6 +65,14 @@ function valueOf(form: FormFields, { name, kind }: OperationField): unknown {
   return kind === 'json' ? jsonOf(text) : text
 }
 
+/** What the search looks through: the words of the API, and in a German console also German ones. */
+function searchText({ name, summary, area }: Operation, { language }: PageContext): string {
+  const english = `${name.replaceAll(/[A-Z]/g, ' $&')} ${summary} ${area}`.toLowerCase()
+  const german = GERMAN_WORDS.flatMap(([pattern, words]) => (pattern.test(english) ? words : []))
+  const others = language === 'de' ? [GERMAN_AREAS[area] ?? '', ...german] : []
+  return `${name} ${english} ${others.join(' ')}`.toLowerCase()
+}
+
 /** Pages of every operation of the table. A user sees those that the own role may call. */
 export function operationPages(table: ReadonlyMap<string, Operation>): readonly ConsolePage[] {
   const callable = (at: PageContext) => [...table.values()].filter(({ roles }) => at.has(roles))
@@ -77,8 +87,8 @@ export function operationPages(table: ReadonlyMap<string, Operation>): readonly 
     lead: (at) => at.texts.developers.operations.lead,
     load(at) {
       const words = (at.query.get('q') ?? '').slice(0, SEARCH_LENGTH).toLowerCase().split(/\s+/)
-      const found = callable(at).filter(({ name, summary }) => {
-        const text = `${name} ${summary}`.toLowerCase()
+      const found = callable(at).filter((operation) => {
+        const text = searchText(operation, at)
         return words.every((word) => text.includes(word))
       })
       return Promise.resolve(found)
@@ -136,7 +146,7 @@ function OperationList({ at }: { at: ViewContext<readonly Operation[]> }) {
           </Card>
         ) : null}
         {areas.map((area) => (
-          <Card title={<span lang="en">{area}</span>} flush>
+          <Card title={at.language === 'de' ? (GERMAN_AREAS[area] ?? area) : area} flush>
             <List>
               {at.data
                 .filter((operation) => operation.area === area)
@@ -247,6 +257,7 @@ function OperationInput({ at, field, example }: { at: ViewContext; field: Operat
     return <TextArea {...json} rows={start === undefined ? 3 : 8} value={start} />
   }
   if (kind === 'text' && (schema.maxLength ?? 0) > LINE) return <TextArea {...props} />
+  if (kind === 'date') return <TextField {...props} type="date" />
   return <TextField {...props} {...(kind === 'number' && { inputmode: 'decimal' as const })} />
 }
 

@@ -256,10 +256,10 @@ export const developersTexts = bilingual({
     },
     operations: {
       title: 'Alle Operationen',
-      lead: 'Jede Operation, die Sie aufrufen dürfen, mit einem Formular aus ihrer Beschreibung. Die meisten haben eine eigene Seite.',
+      lead: 'Jede Operation, die Sie aufrufen dürfen, mit einem Formular aus ihrer Beschreibung. Die meisten haben eine eigene Seite. Namen und Beschreibungen sind wie in der Referenz englisch; die Suche findet auch deutsche Wörter.',
       find: 'Suchen',
       nothing: 'Keine Operation enthält diese Wörter',
-      reference: 'Referenz',
+      reference: 'Referenz (englisch)',
       run: 'Ausführen',
       changes: 'Sie ändert Daten',
       changesText: 'Die Operation ändert Daten dieses Modus. Prüfen Sie die Felder, bevor Sie sie ausführen.',

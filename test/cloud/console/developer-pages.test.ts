@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GERMAN_AREAS } from '../../../cloud/console/texts/operation-words.ts'
 import { fieldsOfOperation } from '../../../cloud/console/pages/operations.tsx'
 import { ROLES } from '../../../cloud/platform/foundation/caller.ts'
 import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
@@ -124,6 +125,27 @@ it.each(ROLES)(
     }
   },
 )
+
+it('operations: a German console finds each by German words, and asks for days in the format of the browser', async () => {
+  const found = async (q: string, lang = 'de') => {
+    const list = await get(`/console/operations?q=${encodeURIComponent(q)}`, { role: 'owner', lang })
+    return [...list.matchAll(/href="\/console\/operations\/(\w+)"/g)].map(([, name]) => name)
+  }
+  expect(await found('Verkauf')).toEqual(expect.arrayContaining(['exportSalesData', 'fetchPurchaseHistory']))
+  expect(await found('filiale anlegen')).toContain('insertStore')
+  expect(await found('Gerät')).toContain('registerDevice')
+  expect(await found('etikett')).toContain('registerProtectedItems')
+  expect(await found('rückruf')).not.toEqual([])
+  expect(await found('Tagesabschluss')).toContain('closeStoreDay')
+  expect(await found('verkauf', 'en')).toEqual([])
+  for (const { area } of OPERATION_TABLE.values()) expect([area, GERMAN_AREAS[area]]).not.toEqual([area, undefined])
+  const list = await get('/console/operations', { lang: 'de' })
+  expect(list).toContain('Namen und Beschreibungen sind wie in der Referenz englisch')
+  expect(list).toContain('Warensicherung')
+  expect(await get('/console/operations/exportSalesData', { lang: 'de' })).toMatch(
+    /name="f.from"[^>]*type="date"|type="date"[^>]*name="f.from"/,
+  )
+})
 
 it('operations: runs one that reads and one that changes, and shows an error at its field', async () => {
   const read = await post('/console/operations/fetchStore', 'run', { 'f.storeId': shop.storeId }, { role: 'viewer' })
