@@ -410,9 +410,12 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     })
 
     it('says of a pressed button that it is not confirmed, and of no entry that was not made', async () => {
-      const { page, close } = await open('light', 'de', 1280, { path: '/console/alarms' })
+      const { page, close } = await open('light', 'de', 1280, { path: '/console/exceptions' })
       await page.route(`${base}/**`, (route) => route.fulfill(badGateway))
-      await page.getByRole('button', { name: 'Ich kümmere mich' }).first().click()
+      await page
+        .locator('main form[method="post"]:not(:has(input:not([type="hidden"]), textarea, select)) button:visible')
+        .first()
+        .click()
       const banner = page.getByRole('alert').filter({ hasText: 'Keine Verbindung zur Cloud' })
       await expect.poll(() => banner.innerText()).toContain('Ihr Knopfdruck ist nicht bestätigt.')
       expect(await banner.innerText()).not.toContain('Eingabe')
