@@ -22,6 +22,8 @@ export interface ItemFile {
   productOf(name: string): string | undefined
   /** The only product with these facts; undefined if there are none or several. */
   onlyProductOf(facts: UnitFacts): KnownProduct | undefined
+  /** Names of products, each with the key of one of its items. At most `limit`. */
+  productSamples(limit: number): { name: string; key: string }[]
   /** Hash of the small picture of an item's product; undefined if the file does not have the picture. */
   pictureOf(name: string): string | undefined
   pictures: PictureFile
@@ -273,12 +275,10 @@ function itemFile(db: Connection): ItemFile {
       ;[setItem, removeItem] = [set(), remove()]
       products = productNames(db)
     },
-    othersOf: (name) => {
-      const row = db.prepare<[string], { others: string | null }>('SELECT others FROM item WHERE name = ?').get(name)
-      return row?.others?.split('\n') ?? []
-    },
+    othersOf: (name) => othersOf(db, name),
     productOf: (name) => products.of(name),
     onlyProductOf: (facts) => products.only(facts),
+    productSamples: (limit) => products.samples(limit),
     pictureOf: (name) => products.pictureOf(name),
     pictures: pictureFile(db),
     stationaryTags: (gate) => readStationaryTags(db, gate),
@@ -296,6 +296,11 @@ function itemFile(db: Connection): ItemFile {
     }),
     close: () => void db.close(),
   }
+}
+
+function othersOf(db: Connection, name: string): string[] {
+  const row = db.prepare<[string], { others: string | null }>('SELECT others FROM item WHERE name = ?').get(name)
+  return row?.others?.split('\n') ?? []
 }
 
 function readStationaryTags(db: Connection, gate: string): StoredStationaryTag[] | undefined {
@@ -333,7 +338,12 @@ function productNames(db: Connection) {
   const pictureOfItem = db.prepare<[string], { hash: string }>(
     'SELECT f.hash FROM item i JOIN product p ON p.id = i.product JOIN picture f ON f.hash = p.picture WHERE i.name = ?',
   )
+  const samples = db.prepare<[number], { name: string; key: string }>(
+    // One look into `item_by_product` for each product.
+    'SELECT name, key FROM (SELECT p.name, (SELECT i.name FROM item i WHERE i.product = p.id LIMIT 1) AS key FROM product p ORDER BY p.id DESC LIMIT ?) WHERE key IS NOT NULL',
+  )
   return {
+    samples: (limit: number) => samples.all(limit),
     idOf(name: string | undefined, picture = ''): number | null {
       if (name === undefined) return null
       return find.get(name, picture)?.id ?? add.get(name, picture, PRODUCTS_LIMIT)?.id ?? null

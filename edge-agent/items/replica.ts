@@ -1,3 +1,4 @@
+import { parseEpc } from '../../policy/gs1/epc.ts'
 import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
 import { comparableIdentifier } from '../../policy/item-identifiers.ts'
@@ -73,6 +74,9 @@ export const STALE_SECONDS = 90
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
 const KINDS = ['epc', 'tagUid', 'tagId'] as const
 
+/** Products whose names a long receipt may get: to read them takes some 20 ms. */
+const GTINS_LIMIT = 5_000
+
 /** Key of an item in memory and on the disk. */
 const keyOf = (kind: keyof typeof LETTERS, name: string) => LETTERS[kind] + comparableIdentifier(kind, name)
 
@@ -90,6 +94,8 @@ export class Replica {
   readonly #labels: ItemLabels
   readonly #writer: ItemWriter
   readonly #listeners = new Set<ItemListener>()
+  /** Names of products by their GTIN, at a version of the items. */
+  #gtinNames: { ver: number; names: ReadonlyMap<string, string> } | undefined
   /** Position of the items in memory. */
   #at: ItemProgress
   /** The highest position that any signed document named. */
@@ -170,6 +176,25 @@ export class Replica {
       this.#log.warn({ err: error }, 'the name of a product could not be read')
       return undefined
     }
+  }
+
+  /**
+   * Names of products by their GTIN-14, as far as the EPC of one item of each has it. For goods of a receipt that names
+   * only their prices.
+   */
+  namesByGtin(): ReadonlyMap<string, string> {
+    if (this.#gtinNames?.ver === this.#at.ver) return this.#gtinNames.names
+    const names = new Map<string, string>()
+    try {
+      for (const { name, key } of this.#disk.productSamples(GTINS_LIMIT)) {
+        const gtin = key.startsWith(LETTERS.epc) ? parseEpc(key.slice(1))?.gtin14 : undefined
+        if (gtin !== undefined) names.set(gtin, name)
+      }
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the names of products could not be read')
+    }
+    this.#gtinNames = { ver: this.#at.ver, names }
+    return names
   }
 
   /** Hash of the small picture of an item's product. Undefined if the agent does not have the picture. */

@@ -30,7 +30,7 @@ import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rig
 interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
   states: LaneStates
-  items: Pick<Replica, 'onlyProductOf'>
+  items: Pick<Replica, 'onlyProductOf' | 'namesByGtin'>
   operators: Operators
   laneOperators: Pick<LaneOperators, 'signInWithProof'>
   /** The policy's facts about the device; undefined if the policy does not list it. */

@@ -81,7 +81,7 @@ function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCar
 
 interface LaneParts extends GateRequestsParts {
   operators: Operators
-  items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
+  items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'namesByGtin' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   receiptOfPurchase(named: { purchaseId: string } | { number: string }): Promise<FoundReceipt>
   saleOfCode(code: string): Promise<SoldByCode>

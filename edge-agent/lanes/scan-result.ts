@@ -6,7 +6,7 @@ import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-states.ts'
-import { goodsOf, type Goods, type UnusedRights, type UsedReceipt } from './unused-rights.ts'
+import { goodsOf, type Goods, type ProductNames, type UnusedRights, type UsedReceipt } from './unused-rights.ts'
 
 /** Origin of a scan. Empty for the device's own scanner. */
 export interface ScanOrigin {
@@ -112,7 +112,7 @@ export function decisionResult(
 }
 
 /** Makes the result of a receipt at a device that reads the tags after it. */
-export function receiptResult(items: Pick<Replica, 'onlyProductOf'>, rest: UnusedRights): ScanResult {
+export function receiptResult(items: ProductNames, rest: UnusedRights): ScanResult {
   const next = goodsOf(rest, items)
   const left = rest.unused.length
   return {

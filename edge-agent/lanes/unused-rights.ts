@@ -2,7 +2,7 @@ import { decide } from '../../policy/decide.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { foldText } from '../../policy/fold-text.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
-import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
+import { receiptEntry, type ReceiptClaims, type UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
@@ -70,6 +70,9 @@ function usedReceipt(
   return { at: new Date(use.atMs).toISOString(), ...(name !== undefined && { deviceName: name }) }
 }
 
+/** What names goods. */
+export type ProductNames = Pick<Replica, 'onlyProductOf' | 'namesByGtin'>
+
 /** Units of a receipt with the same facts. `name`: name of the product, if it is the only one with these facts. */
 export interface Goods extends UnitFacts {
   readonly name?: string
@@ -81,19 +84,44 @@ export interface Goods extends UnitFacts {
  * them: by their numbers. Empty if the receipt has no facts. A
  * long receipt has only the categories and brands that the policy names.
  */
-export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Replica, 'onlyProductOf'>): Goods[] {
+export function goodsOf({ claims, unused, policy }: UnusedRights, items: ProductNames): Goods[] {
+  const names = namesOfUnits(claims, items)
   const groups = new Map<string, Goods>()
   for (const n of unused) {
     const { category = '', brand = '', priceCent } = readUnitFacts(claims, n, policy)
     if (priceCent === undefined) continue
     const facts = { category, brand, priceCent }
-    const key = JSON.stringify([foldText(facts.category), foldText(facts.brand), facts.priceCent])
-    groups.set(key, { ...facts, quantity: (groups.get(key)?.quantity ?? 0) + 1 })
+    const name = names(n)
+    const key = JSON.stringify([foldText(facts.category), foldText(facts.brand), facts.priceCent, name])
+    const quantity = (groups.get(key)?.quantity ?? 0) + 1
+    groups.set(key, { ...facts, ...(name !== undefined && { name }), quantity })
   }
   return [...groups.values()].map((goods) => {
-    const name = items.onlyProductOf(goods)?.name
+    const name = goods.name ?? items.onlyProductOf(goods)?.name
     return name === undefined ? goods : { ...goods, name }
   })
+}
+
+/**
+ * Names of the units of a long receipt, which has no categories and brands: by the GTIN in their entries. Undefined for a
+ * unit that is bound to a tag, and for other receipts.
+ */
+function namesOfUnits(
+  { cti, entries, namesDigest }: ReceiptClaims,
+  items: ProductNames,
+): (n: number) => string | undefined {
+  if (!entries || !namesDigest) return () => undefined
+  const hexOf = (entry: Uint8Array) => Buffer.from(entry).toString('hex')
+  const wanted = new Set(entries.map(hexOf))
+  const names = new Map<string, string>()
+  for (const [gtin, name] of items.namesByGtin()) {
+    const entry = hexOf(receiptEntry(cti, 'gtin', gtin))
+    if (wanted.has(entry)) names.set(entry, name)
+  }
+  return (n) => {
+    const entry = entries[n]
+    return entry && names.get(hexOf(entry))
+  }
 }
 
 /**
@@ -128,11 +156,15 @@ export function unitsForStaff(
 export function releasedProduct(
   before: UnusedRights,
   after: UnusedRights,
-  items: Pick<Replica, 'onlyProductOf'>,
+  items: ProductNames,
 ): KnownProduct | undefined {
   const unused = before.unused.filter((n) => !after.unused.includes(n))
   const [goods, other] = goodsOf({ ...before, unused }, items)
   if (!goods || other) return undefined
   const name = [goods.brand, goods.category].filter((part) => part !== '').join(' ')
-  return items.onlyProductOf(goods) ?? (name === '' ? undefined : { name })
+  return (
+    items.onlyProductOf(goods) ??
+    (goods.name === undefined ? undefined : { name: goods.name }) ??
+    (name === '' ? undefined : { name })
+  )
 }

@@ -191,6 +191,20 @@ describe('lanes with readers, through the whole agent', () => {
     expect(left).toEqual([])
   })
 
+  it('names the goods of a receipt with many kinds, which has only their prices', async () => {
+    await withPad()
+    await selfServiceForAll()
+    const bought = store.shop.products.slice(0, 8)
+    for (const product of bought) await store.drive(store.shop.newItem(product))
+    const { receipt } = await store.buy(bought.map(({ ean }) => ({ ean, quantity: 1 })))
+    await store.drive(store.agent.link.poll())
+    const result = await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
+    if (result.kind !== 'receipt') throw new Error(JSON.stringify(result))
+    const names = (result.next ?? []).map(({ name }) => name)
+    expect(names.toSorted()).toEqual(bought.map(({ name }) => name).toSorted())
+    expect((result.next ?? []).every(({ category }) => category === '')).toBe(true)
+  })
+
   it.each([true, false])('tells how many goods of a receipt only staff release, online: %s', async (isOnline) => {
     await withPad()
     const sorted = store.shop.products.toSorted((a, b) => a.price - b.price)
