@@ -85,7 +85,9 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
 
   /** What does not fit: the page or its stage scrolls, or texts for shoppers are too small. */
   const faults = (page: Page, smallestPx: number) =>
-    page.evaluate<string[]>(`(() => {
+    page.evaluate<string[]>(`(async () => {
+      // The list takes room from the stage, which is fitted again within the frame.
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
       const stage = document.querySelector('.stage'), root = document.documentElement, found = []
       if (root.scrollHeight > innerHeight || root.scrollWidth > innerWidth) found.push('the page scrolls: ' + root.scrollHeight)
       if (stage.scrollHeight > stage.clientHeight || stage.scrollWidth > stage.clientWidth) found.push('the stage scrolls')
