@@ -596,6 +596,7 @@ export interface PieceReport {
   is_booked: number;
   item_id: string;
   line_id: string | null;
+  names_tag: number;
   purchase_id: string | null;
   report_key: string;
   resellable: number;

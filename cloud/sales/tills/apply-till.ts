@@ -69,7 +69,10 @@ export async function applyTill(
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.
     if (evidence.kind === 'sale') return true
-    if (evidence.kind === 'sale_return') await keepReturned(call, store, evidence.return, { storedMs, agentId })
+    // A return by tag may have been booked on this sale first: then this one may be about the next sale.
+    const isBooked = error.extras.reason !== 'already_refunded'
+    if (evidence.kind === 'sale_return')
+      await keepReturned(call, store, evidence.return, { storedMs, agentId, isBooked })
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',

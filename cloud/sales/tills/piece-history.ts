@@ -16,6 +16,8 @@ export interface ReturnOfPiece {
   readonly agentId?: string | undefined
   /** Key of the sale, if the till named it. */
   readonly saleKey?: string | undefined
+  /** True if the till named the tag beside the sale: this piece came back then, whoever owned it. */
+  readonly namesTag?: boolean | undefined
 }
 
 /** The newest move of a piece by others than tills: staff, a purchase in untag, an import. It ends what was before. */
@@ -59,12 +61,11 @@ export function historyOf(
     returns.set(saleKey, key)
     namedAt.set(saleKey, atMs)
   }
-  const unnamed = allReturns.filter(({ saleKey }) => saleKey === undefined)
+  const unnamed = allReturns.filter(({ saleKey, namesTag }) => saleKey === undefined || (namesTag && keys.has(saleKey)))
   const endings: Ending[] = inTime([...unnamed, ...(others ? [others] : [])])
   const piece = new Piece(returns, namedAt)
   for (const sale of inTime(sales.filter(({ key }) => !returns.has(key)))) {
-    const last = endings.findLastIndex((ending) => ending.atMs < sale.atMs - marginOf(ending, sale))
-    for (const ending of endings.splice(0, last + 1)) piece.end(ending)
+    for (const ending of earlierThan(sale, endings)) piece.end(ending)
     piece.sell(sale)
   }
   for (const ending of endings) piece.end(ending)
@@ -84,7 +85,8 @@ class Piece {
   readonly #missing: { key: string | undefined; next: SaleOfPiece }[] = []
   /** Sales that others ended: a return about one may follow. */
   readonly #ended: string[] = []
-  #hasStrayReturn = false
+  /** True if nothing was sold since the last return. */
+  #isReturned = false
 
   constructor(returns: Map<string, string | undefined>, namedAt: ReadonlyMap<string, number>) {
     this.#returns = returns
@@ -94,7 +96,7 @@ class Piece {
 
   sell(sale: SaleOfPiece): void {
     const { owner } = this
-    if (sale.isAgain && (owner !== undefined || !this.#hasStrayReturn)) {
+    if (sale.isAgain && (owner !== undefined || !this.#isReturned)) {
       const key = owner === OTHERS ? undefined : owner
       this.#missing.push({ key, next: sale })
       if (key !== undefined) this.#returns.set(key, undefined)
@@ -102,6 +104,7 @@ class Piece {
     }
     if (this.owner === undefined) this.isBack = false
     this.owner ??= sale.key
+    this.#isReturned = false
   }
 
   end(ending: Ending): void {
@@ -110,14 +113,18 @@ class Piece {
   }
 
   #takeBack(back: ReturnOfPiece): void {
-    const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
-    const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
-    const ended = found ? found.key : this.owner === undefined ? this.#ended.pop() : this.owner
-    if (ended !== undefined && ended !== OTHERS) this.#returns.set(ended, back.key)
-    if (found) return
-    if (ended === undefined) this.#hasStrayReturn = true
+    if (back.saleKey !== undefined) {
+      if (this.owner !== undefined && this.owner !== OTHERS) this.#returns.set(this.owner, undefined)
+    } else {
+      const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
+      const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
+      const ended = found ? found.key : this.owner === undefined ? this.#ended.pop() : this.owner
+      if (ended !== undefined && ended !== OTHERS) this.#returns.set(ended, back.key)
+      if (found) return
+    }
     this.isBack ||= this.owner !== undefined
     this.owner = undefined
+    this.#isReturned = true
   }
 
   #move({ atMs, owner }: MoveByOthers): void {
@@ -132,9 +139,23 @@ class Piece {
   }
 }
 
-/** Time by which an ending must be earlier than a sale to be before it, ms. One agent has one clock. */
-function marginOf(ending: Ending, sale: SaleOfPiece): number {
-  return 'key' in ending && ending.agentId !== sale.agentId ? CLOCKS_DIFFER_MS : 0
+/**
+ * Takes the endings out of the list that are surely before a sale: by the clocks, or because another ending is that is
+ * surely later.
+ */
+function earlierThan(sale: SaleOfPiece, endings: Ending[]): Ending[] {
+  const sure = endings.filter((ending) => isSurelyBefore(ending, sale))
+  const earlier = endings.filter((ending) => sure.some((each) => each === ending || isSurelyBefore(ending, each)))
+  endings.splice(0, endings.length, ...endings.filter((ending) => !earlier.includes(ending)))
+  return earlier
+}
+
+/** True if the clocks leave no doubt. One agent has one clock, and what others do is known by the cloud's. */
+function isSurelyBefore(ending: Ending, than: Ending | SaleOfPiece): boolean {
+  const agentOf = (each: Ending | SaleOfPiece) => ('agentId' in each ? each.agentId : undefined)
+  const isOfOthers = !('key' in ending)
+  const marginMs = isOfOthers || agentOf(ending) === agentOf(than) ? 0 : CLOCKS_DIFFER_MS
+  return ending.atMs < than.atMs - marginMs
 }
 
 function inTime<T extends { atMs: number }>(list: readonly T[]): T[] {

@@ -174,6 +174,7 @@ const upsertReports = preparedInsert((db, rows: readonly Row<'piece_report'>[]) 
         agent_id: eb.ref('excluded.agent_id'),
         is_again: eb.ref('excluded.is_again'),
         sale_key: eb.ref('excluded.sale_key'),
+        names_tag: eb.ref('excluded.names_tag'),
         is_booked: eb.ref('excluded.is_booked'),
       })),
     ),

@@ -3,7 +3,7 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { readItems } from '../../protection/items/item-queries.ts'
+import { itemsWith, readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
@@ -138,7 +138,7 @@ async function applyWaiting(
   const save = (result: ReturnResult) =>
     saveReturns(call.db, [{ ...row, result: JSON.stringify(result), due_ms: null }])
   try {
-    const made = { storedMs: row.stored_ms, returnKey: row.return_key }
+    const made = { storedMs: row.stored_ms, returnKey: row.return_key, isLate: true } as const
     await save(await returnOf(call, store, purchaseId, request, made))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -226,7 +226,7 @@ async function returnPieces(
   store: Row<'store'>,
   purchase: Row<'purchase'>,
   request: KeptReturn,
-  { storedMs: reportedMs, agentId, returnKey }: ReturnMade,
+  { storedMs: reportedMs, agentId, returnKey, isLate }: ReturnMade,
 ): Promise<ReturnResult> {
   assertOfTill(purchase)
   if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
@@ -256,7 +256,8 @@ async function returnPieces(
   )
   const back = await readItems(call.db, boundItemsOf(units))
   const of = { storedMs: reportedMs, agentId, saleKey: purchase.cti ?? '', isResellable: request.resellable }
-  await reportReturn(call, store, { ...of, key: returnKey, isBooked: true }, [...back.values()])
+  const namedIds = await namedItems(call, store, request)
+  await reportReturn(call, store, { ...of, key: returnKey, isBooked: true, isLate, namedIds }, [...back.values()])
   await settlePieces(call, store, [...back.keys()])
   const now = await readItems(
     call.db,
@@ -266,4 +267,12 @@ async function returnPieces(
   call.changed(purchase.purchase_id)
   if (items.length > 0) notifyGates(call, store.store_id)
   return { returnId: request.returnId, purchaseId: purchase.purchase_id, amountCent, items }
+}
+
+/** The items whose tags a return names. */
+async function namedItems(call: Call, store: Row<'store'>, request: KeptReturn): Promise<ReadonlySet<string>> {
+  const lists = [request, ...(request.lines ?? [])]
+  const itemOf = await itemsWith(call.db, store.tenant, lists)
+  const tags = lists.flatMap(tagsOf).filter((tag) => tag.isValid)
+  return new Set(tags.flatMap(({ kind, id }) => itemOf({ [kind]: id })?.item_id ?? []))
 }

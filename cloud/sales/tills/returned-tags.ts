@@ -1,5 +1,11 @@
 import { isSold, mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
-import { returnKeyOf, tagsOf, WAITING_RETURNS_LIMIT, type KeptReturn } from '../../../policy/till-sale.ts'
+import {
+  returnContent,
+  returnKeyOf,
+  tagsOf,
+  WAITING_RETURNS_LIMIT,
+  type KeptReturn,
+} from '../../../policy/till-sale.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -31,6 +37,8 @@ export interface ReturnMade {
   readonly storedMs: number
   readonly agentId?: string
   readonly returnKey: string
+  /** True if it waited for its sale. */
+  readonly isLate?: true
 }
 
 /** Throws 409 if as many returns wait for a sale as may. */
@@ -241,13 +249,13 @@ function eachOnce(items: readonly Row<'protected_item'>[]): Row<'protected_item'
 
 /**
  * Takes the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
- * for them.
+ * for them. `isBooked`: its money counts for no sale.
  */
 export async function keepReturned(
   call: Call,
   store: Row<'store'>,
   request: KeptReturn,
-  { storedMs, agentId }: { storedMs: number; agentId: string },
+  { storedMs, agentId, isBooked }: { storedMs: number; agentId: string; isBooked: boolean },
 ): Promise<void> {
   const lists = [request, ...(request.lines ?? [])]
   const itemOf = await itemsWith(call.db, store.tenant, lists)
@@ -261,7 +269,21 @@ export async function keepReturned(
   const ofTills = sold.filter((item) => !others.has(item.purchase_id ?? ''))
   await reportForgotten(call, store, ofTills)
   const back = { key: returnKeyOf(store.store_id, request), storedMs, agentId, isResellable: request.resellable }
-  await reportReturn(call, store, { ...back, isBooked: true }, ofTills)
+  if (!isBooked)
+    await saveReturns(call.db, [
+      {
+        return_key: back.key,
+        tenant: store.tenant,
+        store_id: store.store_id,
+        sale_key: '',
+        body: JSON.stringify(request),
+        content: returnContent(request),
+        result: JSON.stringify({ returnId: request.returnId, items: [] } satisfies ReturnResult),
+        stored_ms: storedMs,
+        due_ms: null,
+      },
+    ])
+  await reportReturn(call, store, { ...back, isBooked }, ofTills)
   await settlePieces(
     call,
     store,

@@ -62,6 +62,7 @@ export async function reportSale(
       at_ms: atMs,
       is_again: isAgain ? 1 : 0,
       resellable: 0,
+      names_tag: 0,
       is_booked: 0,
     })),
   )
@@ -76,7 +77,10 @@ export function timeAfterAll(storedMs: number, item: Item, known: readonly Repor
   return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
 }
 
-/** Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked. */
+/**
+ * Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked.
+ * `isLate`: it waited for its sale. `namedIds`: items whose tags the till named beside the sale.
+ */
 export async function reportReturn(
   { db }: Call,
   { tenant, store_id }: Row<'store'>,
@@ -87,6 +91,8 @@ export async function reportReturn(
     saleKey?: string | undefined
     isResellable?: boolean | undefined
     isBooked?: boolean
+    isLate?: boolean | undefined
+    namedIds?: ReadonlySet<string>
   },
   items: readonly Item[],
 ): Promise<void> {
@@ -98,6 +104,7 @@ export async function reportReturn(
     const sale = known.get(item.item_id)?.find((report) => report.report_key === back.saleKey)
     return sale && back.isBooked === true ? [{ ...sale, is_booked: 1 }] : []
   })
+  const isNow = back.agentId === undefined && back.isLate !== true
   const returned = items.map((item): Report => {
     const reports = known.get(item.item_id)
     return {
@@ -109,9 +116,10 @@ export async function reportReturn(
       line_id: null,
       sale_key: back.saleKey ?? null,
       agent_id: back.agentId ?? null,
-      at_ms: back.agentId === undefined ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
+      at_ms: isNow ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
       is_again: 0,
       resellable: back.isResellable === true ? 1 : 0,
+      names_tag: back.saleKey === undefined || back.namedIds?.has(item.item_id) === true ? 1 : 0,
       is_booked: back.isBooked === true ? 1 : 0,
     }
   })
@@ -146,7 +154,9 @@ export function historyOfReports(
     isReturn(report) ? [] : [{ ...of(report), isAgain: report.is_again === 1 }],
   )
   const returns = reports.flatMap((report) =>
-    isReturn(report) ? [{ ...of(report), saleKey: report.sale_key ?? undefined }] : [],
+    isReturn(report)
+      ? [{ ...of(report), saleKey: report.sale_key ?? undefined, namesTag: report.names_tag === 1 }]
+      : [],
   )
   return historyOf(next ? [...sales, next] : sales, returns, others)
 }
@@ -166,7 +176,7 @@ export async function keepReturnsOf(
   })
   await saveReports(
     call.db,
-    backs.map((back) => ({ ...back, sale_key: saleKey, is_booked: 1 })),
+    backs.map((back) => ({ ...back, sale_key: saleKey, names_tag: 0, is_booked: 1 })),
   )
 }
 

@@ -359,10 +359,12 @@ const TILLS: readonly string[] = [
   // A sale or return of a till that names a tagged piece (cloud/sales/tills/piece-history.ts). `report_key`: `sale_key`
   // of a sale, `return_key` of a return. `purchase_id`, `line_id`: Of the sale; null for a return. `sale_key`: Sale that
   // a return names; else null. `is_again`: 1 if the seller knew a return that may not be here. `resellable`: 1 if the returned goods may
-  // be sold again. `is_booked`: 1 for a sale whose return is booked, and for a return that is booked.
+  // be sold again. `names_tag`: 1 for a return that names the tag. `is_booked`: 1 for a sale whose return is booked, and
+  // for a return that is booked.
   `CREATE TABLE piece_report (
     item_id text NOT NULL, report_key text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, purchase_id text, line_id text,
-    sale_key text, agent_id text, at_ms bigint NOT NULL, is_again bigint NOT NULL, resellable bigint NOT NULL, is_booked bigint NOT NULL,
+    sale_key text, agent_id text, at_ms bigint NOT NULL, is_again bigint NOT NULL, resellable bigint NOT NULL,
+    names_tag bigint NOT NULL, is_booked bigint NOT NULL,
     PRIMARY KEY (item_id, report_key))`,
   `CREATE INDEX piece_report_by_key ON piece_report (report_key)`,
   `CREATE INDEX piece_report_by_time ON piece_report (at_ms)`,

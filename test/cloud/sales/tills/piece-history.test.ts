@@ -49,6 +49,15 @@ describe('the history of a piece', () => {
     expect(told([sale('s', 50)], [back('r', 0, 'A')])).toEqual(['s', {}])
   })
 
+  it('follows what is sure beside what is not', () => {
+    const sales = [sale('s1', 0), sale('s2', 60, 'A', true)]
+    // The second return is 59 s behind, and before the first one by the clocks.
+    expect(told(sales, [back('r1', 40, 'A'), back('r2', 10)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+    // Staff counted the piece after the return.
+    const counted = { atMs: 30_000, owner: undefined }
+    expect(told([sale('s1', 0), sale('s2', 60)], [{ key: 'r', atMs: 20_000 }], counted)[0]).toBe('s2')
+  })
+
   it('ends a sale whose return the next seller knew, and books that return when it arrives', () => {
     const sales = [sale('s1', 0), sale('s2', 100, 'A', true)]
     expect(told(sales, [])).toEqual(['s2', { s1: undefined }])
@@ -63,6 +72,10 @@ describe('the history of a piece', () => {
     const sales = [sale('s1', 0), sale('s2', 100)]
     expect(told(sales, [back('r', 300, 'B', 's1')])).toEqual(['s2', { s1: 'r' }])
     expect(told(sales, [back('r', 300, 'B', 'another')])).toEqual(['s1', {}])
+    // If it names the tag, too, the piece is back, although another sale names it.
+    const named = { ...back('r', 300, 'B', 's1'), namesTag: true }
+    expect(told(sales, [named])).toEqual([undefined, { s1: 'r', s2: undefined }])
+    expect(told([sale('s1', 0), sale('s2', 400)], [named])).toEqual(['s2', { s1: 'r' }])
   })
 
   it('ends with what others did with the piece', () => {
