@@ -48,7 +48,8 @@ import { takeStock } from './take-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyWaitingReturns } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'
-import { nameUnits, reportSale, settlePieces } from './settle-pieces.ts'
+import { reportSale } from './piece-reports.ts'
+import { nameUnits, settlePieces } from './settle-pieces.ts'
 
 /**
  *   (nothing) ──▶ open ──▶ paid ──▶ void

@@ -25,7 +25,8 @@ import {
   waitingReturns,
 } from './queries.ts'
 import { assertMayWait, assertOfTill, returnTags, tagOf, type ReturnMade, type ReturnResult } from './returned-tags.ts'
-import { reportReturn, settlePieces } from './settle-pieces.ts'
+import { reportReturn } from './piece-reports.ts'
+import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { wantedOf } from './wanted-pieces.ts'
 

@@ -17,7 +17,8 @@ import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { CLOCKS_DIFFER_MS } from './piece-history.ts'
 import { isWaitingReturn, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
-import { reportReturn, reportSale, settlePieces } from './settle-pieces.ts'
+import { EXCHANGE_KEY, reportReturn, reportSale } from './piece-reports.ts'
+import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 
 /** Goods that came back, named only by their tags, or with another sale. */
@@ -222,7 +223,7 @@ export async function takeExchanged(
   )
   const ofTills = sold.filter((item) => !ofUntag.includes(item))
   await reportForgotten(call, store, ofTills)
-  await reportReturn(call, store, { ...by, key: `with ${by.key}` }, [...ofTills, ...mayWait])
+  await reportReturn(call, store, { ...by, key: EXCHANGE_KEY + by.key }, [...ofTills, ...mayWait])
 }
 
 /** Moves items back, through `returned` also if they go on sale again. Returns them by id. */

@@ -31,7 +31,7 @@ import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.
 import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
 import { isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
-import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './settle-pieces.ts'
+import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './piece-reports.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
 interface TagOfLine {

@@ -1,183 +1,69 @@
 import { isSold } from '../../../policy/item-status.ts'
-import type { KeptReturn } from '../../../policy/till-sale.ts'
+import type { KeptReturn, SaleName } from '../../../policy/till-sale.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
-import { newestMovesByOthers } from '../../protection/items/item-moves.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { piecesLeft } from '../../../policy/pieces-left.ts'
 import { amountsOfPieces, paidByLine, soldPieces } from '../../shop/purchases/line-value.ts'
-import { findPurchase, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, findPurchaseOfReceipt, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
 import { insertRefund, REFUNDS_LIMIT, returnedPieces } from '../../shop/purchases/refunds.ts'
-import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
+import { bookRefund, emitRefunded, unbookRefund } from '../checkout/book-refund.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
 import { bindPieces } from './bind-pieces.ts'
-import {
-  CLOCKS_DIFFER_MS,
-  historyOf,
-  OTHERS,
-  type MoveByOthers,
-  type PieceHistory,
-  type SaleOfPiece,
-} from './piece-history.ts'
-import { endWaiting, isReturn, pieceReports, returnsWith, saveReports } from './queries.ts'
+import { OTHERS, type PieceHistory } from './piece-history.ts'
+import { EXCHANGE_KEY, historyOfReports, movesByOthers, type NamedPiece } from './piece-reports.ts'
+import { endWaiting, isReturn, pieceReports, piecesOfReport, returnsWith, saveReports } from './queries.ts'
+import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
 
 type Report = Row<'piece_report'>
 type Item = Row<'protected_item'>
 
-/** A piece that a sale names. */
-export interface NamedPiece {
-  readonly item: Item
-  readonly lineId: string
-  readonly isAgain: boolean
-  /** When the sale was, among the other reports about the piece, ms. */
-  readonly atMs: number
-}
-
-/** Stores that a sale names these pieces. */
-export async function reportSale(
-  { db }: Call,
-  { tenant, store_id }: Row<'store'>,
-  { key, purchaseId, agentId }: { key: string; purchaseId: string; agentId?: string | undefined },
-  named: readonly NamedPiece[],
-): Promise<void> {
-  const pieces = [...new Map(named.map((piece) => [piece.item.item_id, piece])).values()]
-  await saveReports(
-    db,
-    pieces.map(({ item, lineId, isAgain, atMs }) => ({
-      item_id: item.item_id,
-      report_key: key,
-      tenant,
-      store_id,
-      purchase_id: purchaseId,
-      line_id: lineId,
-      sale_key: null,
-      agent_id: agentId ?? null,
-      at_ms: atMs,
-      is_again: isAgain ? 1 : 0,
-      resellable: 0,
-      names_tag: 0,
-      is_booked: 0,
-    })),
-  )
+/** Reason of the refund of goods that came back with another sale. */
+async function reasonOfExchange({ db }: Call, reportKey: string): Promise<string> {
+  const purchase = await findPurchaseOfReceipt(db, reportKey.slice(EXCHANGE_KEY.length))
+  const { saleId } = JSON.parse(purchase?.till ?? '{"saleId":""}') as SaleName
+  return `returned with sale ${saleId}`
 }
 
 /**
- * Time of a report whose recorder knew the status of the piece, so that it is after what changed the status. A return
- * without a sale changed no status.
+ * Undoes that goods came back with this sale, because it becomes void: they belong to their former sales again. Returns
+ * their items.
  */
-export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
-  const applied = known.filter((report) => isReturn(report) && report.is_booked === 1)
-  return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
-}
-
-/**
- * Stores that these pieces came back. `saleKey`: the sale that the till named. `isBooked`: the money is booked.
- * `isLate`: it waited for its sale. `namedIds`: items whose tags the till named beside the sale.
- */
-export async function reportReturn(
-  { db }: Call,
-  { tenant, store_id }: Row<'store'>,
-  back: {
-    key: string
-    storedMs: number
-    agentId?: string | undefined
-    saleKey?: string | undefined
-    isResellable?: boolean | undefined
-    isBooked?: boolean
-    isLate?: boolean | undefined
-    namedIds?: ReadonlySet<string>
-  },
-  items: readonly Item[],
-): Promise<void> {
-  const known = await pieceReports(
-    db,
-    items.map((item) => item.item_id),
-  )
-  const sold = items.flatMap((item) => {
-    const sale = known.get(item.item_id)?.find((report) => report.report_key === back.saleKey)
-    return sale && back.isBooked === true ? [{ ...sale, is_booked: 1 }] : []
-  })
-  const isNow = back.agentId === undefined && back.isLate !== true
-  const returned = items.map((item): Report => {
-    const reports = known.get(item.item_id)
-    return {
-      item_id: item.item_id,
-      report_key: back.key,
-      tenant,
-      store_id,
-      purchase_id: null,
-      line_id: null,
-      sale_key: back.saleKey ?? null,
-      agent_id: back.agentId ?? null,
-      at_ms: isNow ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
-      is_again: 0,
-      resellable: back.isResellable === true ? 1 : 0,
-      names_tag: back.saleKey === undefined || back.namedIds?.has(item.item_id) === true ? 1 : 0,
-      is_booked: back.isBooked === true ? 1 : 0,
-    }
-  })
-  await saveReports(db, [...sold, ...returned])
-}
-
-/** Moves of these items by others than tills, by item. */
-export async function movesByOthers(
-  { db }: Call,
-  { store_id: storeId }: Row<'store'>,
-  reports: ReadonlyMap<string, readonly Report[]>,
-  itemIds: readonly string[] = [...reports.keys()],
-): Promise<ReadonlyMap<string, MoveByOthers>> {
-  const moves = await newestMovesByOthers(db, itemIds, { storeId })
-  return new Map(
-    moves.map(({ item_id: itemId, at_ms: atMs, to_status: status, purchase_id: purchaseId }) => {
-      // Staff may have ended a hold, or a device bound the piece to its sale.
-      const sale = reports.get(itemId)?.find((report) => !isReturn(report) && report.purchase_id === purchaseId)
-      return [itemId, { atMs, owner: isSold(status) ? (sale?.report_key ?? OTHERS) : undefined }]
-    }),
-  )
-}
-
-/** History of a piece by the reports about it. `next`: a sale that is about to be reported. */
-export function historyOfReports(
-  reports: readonly Report[],
-  others: MoveByOthers | undefined,
-  next?: SaleOfPiece,
-): PieceHistory {
-  const of = ({ report_key: key, at_ms: atMs, agent_id }: Report) => ({ key, atMs, agentId: agent_id ?? undefined })
-  const sales = reports.flatMap((report) =>
-    isReturn(report) ? [] : [{ ...of(report), isAgain: report.is_again === 1 }],
-  )
-  const returns = reports.flatMap((report) =>
-    isReturn(report)
-      ? [{ ...of(report), saleKey: report.sale_key ?? undefined, namesTag: report.names_tag === 1 }]
-      : [],
-  )
-  return historyOf(next ? [...sales, next] : sales, returns, others)
-}
-
-/** Notes the sale at the returns of its pieces, before it becomes void: they are about no other sale. */
-export async function keepReturnsOf(
-  call: Call,
-  store: Row<'store'>,
-  saleKey: string,
-  itemIds: readonly string[],
-): Promise<void> {
+export async function undoExchange(call: Call, store: Row<'store'>, sale: Row<'till_sale'>): Promise<string[]> {
+  const backs = await piecesOfReport(call.db, EXCHANGE_KEY + sale.sale_key)
+  if (backs.length === 0) return []
+  const itemIds = backs.map((back) => back.item_id)
   const reports = await pieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
-  const backs = [...reports].flatMap(([itemId, ofItem]) => {
+  const former = [...reports].flatMap(([itemId, ofItem]) => {
     const { returns } = historyOfReports(ofItem, others.get(itemId))
-    return ofItem.filter((report) => report.report_key === returns.get(saleKey))
+    return ofItem.filter((report) => returns.get(report.report_key) === EXCHANGE_KEY + sale.sale_key)
   })
+  await call.db
+    .deleteFrom('piece_report')
+    .where('report_key', '=', EXCHANGE_KEY + sale.sale_key)
+    .execute()
   await saveReports(
     call.db,
-    backs.map((back) => ({ ...back, sale_key: saleKey, names_tag: 0, is_booked: 1 })),
+    former.map((report) => ({ ...report, is_booked: 0 })),
   )
+  const reason = await reasonOfExchange(call, EXCHANGE_KEY + sale.sale_key)
+  for (const purchaseId of new Set(former.flatMap((report) => report.purchase_id ?? []))) {
+    const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+    for (const refund of await refundsOf(call.db, purchaseId)) {
+      if (!purchase || refund.amount_cent !== 0 || refund.reason !== reason) continue
+      const undone = await updateRefund(call.db, refund, { state: 'failed' })
+      if (undone) await unbookRefund(call, purchase, undone)
+    }
+  }
+  return itemIds
 }
 
 /** A return that was booked on a sale. */
@@ -311,7 +197,9 @@ async function bookOne(
   const amounts = request ? amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone) : []
   const amountCent = amounts.reduce((sum, { cent }) => sum + cent, 0)
   const reportedMs = Math.max(...due.map(({ back }) => back.at_ms))
-  const reason = request ? (request.reason ?? `return ${request.returnId}`) : 'returned with another sale'
+  const reason = request
+    ? (request.reason ?? `return ${request.returnId}`)
+    : await reasonOfExchange(call, due[0]?.back.report_key ?? '')
   const refund = await insertRefund(call, {
     purchase,
     payment: null,

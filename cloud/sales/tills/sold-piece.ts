@@ -10,7 +10,8 @@ import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/qu
 import { bindPieces } from './bind-pieces.ts'
 import { givesRights } from './doubts.ts'
 import { findSale } from './queries.ts'
-import { reportSale, settlePieces } from './settle-pieces.ts'
+import { reportSale } from './piece-reports.ts'
+import { settlePieces } from './settle-pieces.ts'
 
 /**
  * Binds the tag that passed a gate to a piece that a till sold without naming its tag (`tillSales.passByProduct`). Returns

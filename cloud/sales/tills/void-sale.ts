@@ -5,7 +5,8 @@ import { findPurchase, readLines, readPurchase } from '../../shop/purchases/quer
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
 import { findSale, piecesOfReport, saveSale } from './queries.ts'
-import { keepReturnsOf, settlePieces } from './settle-pieces.ts'
+import { keepReturnsOf } from './piece-reports.ts'
+import { settlePieces, undoExchange } from './settle-pieces.ts'
 
 /** Time after which a void or return without its sale becomes an exception, ms. */
 export const WAIT_FOR_SALE_MS = 7 * 86_400_000
@@ -83,7 +84,8 @@ export async function voidRecorded(
   await keepReturnsOf(call, store, sale.sale_key, pieces)
   await cancelPurchase(call, purchase, reason, { reportedMs: call.nowMs })
   await saveSale(db, { ...sale, state: 'void' })
-  await settlePieces(call, store, pieces)
+  const exchanged = await undoExchange(call, store, sale)
+  await settlePieces(call, store, [...pieces, ...exchanged])
   call.changed(purchaseId)
   return { purchaseId, released }
 }

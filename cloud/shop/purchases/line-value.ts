@@ -185,7 +185,11 @@ export function afterCoupons(amounts: readonly GrossAmount[]): number[] {
 export function paidByLine(
   lines: readonly Pick<Row<'purchase_line'>, 'line_id' | 'price_cent' | 'quantity' | 'came_back' | 'vat'>[],
 ): Map<string, number> {
-  const paid = afterCoupons(lines.map((line) => ({ cent: line.price_cent * soldPieces(line), rate: line.vat })))
+  const amounts = lines.map((line) => ({ cent: line.price_cent * soldPieces(line), rate: line.vat }))
+  const ofRate = afterCoupons(amounts)
+  // A till may state a discount at another VAT rate than the goods have.
+  const total = Math.max(0, sum(amounts.map(({ cent }) => cent)))
+  const paid = total < sum(ofRate) ? prorate(total, ofRate) : ofRate
   return new Map(lines.map((line, i) => [line.line_id, paid[i] ?? 0]))
 }
 

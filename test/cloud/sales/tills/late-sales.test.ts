@@ -165,6 +165,34 @@ onEveryDatabase('goods of late reports', (kind) => {
     expect([await status(), await refunded('s')]).toEqual(['sellable', 49.9])
   })
 
+  it('belong to their sale again if the exchange that took them back is voided, in any order', async () => {
+    const exchange = (): TillSale => ({
+      saleId: `x-${story}`,
+      tillId: 'till-1',
+      occurredAt: new Date(ago(7)).toISOString(),
+      lines: [
+        { name: 'Jacke', quantity: 1, priceUnit: 9_990, vat: 19 },
+        { name: 'Hemd', quantity: -1, priceUnit: 4_990, vat: 19, epcs: [epc] },
+      ],
+    })
+    const take = () =>
+      report(seller, 7, { kind: 'sale', sale: keptSale(shop.storeId, exchange()), items: [0, 0] } as TillEvidence)
+    const voidIt = () => report(seller, 5, { kind: 'sale_void', saleId: `x-${story}`, tillId: 'till-1' })
+    await newPiece()
+    await sell('s', 9)
+    await take()
+    expect(await status()).toBe('returned')
+    await voidIt()
+    expect([await status(), await refunded('s')]).toEqual(['paid', 0])
+    await giveBack('r', 4)
+    expect([await status(), await refunded('s')]).toEqual(['sellable', 49.9])
+    await newPiece()
+    await take()
+    await voidIt()
+    await sell('s', 9, {}, taker)
+    expect([await status(), await refunded('s')]).toEqual(['paid', 0])
+  })
+
   it('are paid if their sale was voided and rung up again, in any order and by any way', async () => {
     const voidOf = (name: string, minutes: number) =>
       report(seller, minutes, { kind: 'sale_void', saleId: `${name}-${story}`, tillId: 'till-1' })

@@ -60,6 +60,16 @@ onEveryDatabase('a return to a till', (kind) => {
     expect(await back(sale)).toBe(1_800)
   })
 
+  it('gives back no more than was paid, though a discount has another VAT rate than the goods', async () => {
+    const sale = await sell(
+      { priceUnit: 6_000, vat: 7, name: 'Buch' },
+      { priceUnit: 4_000, vat: 7, name: 'Heft' },
+      { priceUnit: -5_000, vat: 19, name: 'Gutschein' },
+    )
+    expect(await back(sale, [{ lineId: '1' }])).toBe(3_000)
+    expect(await back(sale)).toBe(2_000)
+  })
+
   it('counts cancelled pieces of a line as never sold', async () => {
     const milk = { priceUnit: 100, vat: 7, ean: '4006381333931' }
     const sale = await sell({ ...milk, quantity: 3 }, { ...milk, ean: '04006381333931', quantity: -2 })
