@@ -4,6 +4,7 @@ import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { UNSEEN_STEP } from '../ledger/till-reports.ts'
 import type { StoredSale, TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
 
@@ -164,7 +165,7 @@ export class GoodsBack {
         const sale = till.tag(key)?.sale ?? null
         if (sale !== null) sales.add(sale)
         if (sale !== null) this.#endPieces(sale, nowMs)
-        till.saveTag(key, status, nowMs, seq, sale)
+        till.saveTag(key, status, nowMs, seq, sale, item?.status === 'sellable' ? UNSEEN_STEP : 1)
       }
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }

@@ -85,10 +85,16 @@ const FIRST_DAY = 20_454
  * Rank of the next report of a tag. It rises with each report, and with the days, because an agent forgets tags, and
  * its ledger may be an older copy.
  */
-function nextRank(rank: number | undefined, nowMs: number): number {
+function nextRank(rank: number | undefined, nowMs: number, step = 1): number {
   const ofDay = (Math.floor(nowMs / DAY_MS) - FIRST_DAY) * RANKS_PER_DAY
-  return Math.min(RANK_LIMIT, Math.max((rank ?? 0) + 1, ofDay))
+  return Math.min(RANK_LIMIT, Math.max((rank ?? 0) + 1, ofDay) + step - 1)
 }
+
+/**
+ * Step of a return of goods whose sale is not known here: other agents have reported more about them. Of so many reports
+ * the return counts as the last one, so that goods on the shelf alarm.
+ */
+export const UNSEEN_STEP = 1_000
 
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
@@ -253,9 +259,12 @@ export class TillReports {
     return names
   }
 
-  /** Stores what a till reported here of a tag. `sale`: the one that made it paid. */
-  saveTag(name: string, status: ItemStatus, storedMs: number, seq: number, sale: string | null = null): void {
-    const rank = nextRank(this.tag(name)?.rank, storedMs)
+  /**
+   * Stores what a till reported here of a tag. `sale`: the one that made it paid. `step`: `UNSEEN_STEP` for a return of
+   * goods that are not sold here.
+   */
+  saveTag(name: string, status: ItemStatus, storedMs: number, seq: number, sale: string | null = null, step = 1): void {
+    const rank = nextRank(this.tag(name)?.rank, storedMs, step)
     const change = this.#next()
     this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change, sale })
   }

@@ -234,6 +234,18 @@ describe('a till at an agent', () => {
     expect(till.tag('Eforgotten')?.rank).toBeGreaterThan(before)
   })
 
+  it('lets a return of goods whose sale it does not know outrank what other agents reported of them', async () => {
+    await open()
+    const [unseen, seen] = [await newItem(), await newItem()]
+    await cut()
+    const { till } = store.agent.ledger
+    await post('/v1/sales', sale([seen]))
+    await post('/v1/returns', { returnId: 'seen', epcs: [seen] })
+    await post('/v1/returns', { returnId: 'unseen', epcs: [unseen], resellable: true })
+    const rank = (epc: string) => till.tag(`E${epc}`)?.rank ?? 0
+    expect(rank(unseen) - rank(seen)).toBeGreaterThan(900)
+  })
+
   it('records a sale that was voided while it was open, and then paid', async () => {
     await open()
     const epc = await newItem()
