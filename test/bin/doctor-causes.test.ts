@@ -51,6 +51,8 @@ describe('sixteen faults, broken one after the other', () => {
     backup: string | undefined
   }
 
+  const PIN = '471108'
+  let operatorId = ''
   beforeAll(async () => {
     log = []
     const note = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`)
@@ -77,6 +79,8 @@ describe('sixteen faults, broken one after the other', () => {
       extra: async (shop, world) => {
         opened = shop.cloud.cloud
         station = shop.devices.pos_deactivator
+        const made = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen', pin: PIN })
+        operatorId = made.operatorId as string
         pad = fakeDevice(() => world.clock.elapsed())
         panel = fakeDevice(() => world.clock.elapsed())
         const tcp = (n: number) => ({ tcp: `10.0.0.${n}:502` })
@@ -316,6 +320,8 @@ describe('sixteen faults, broken one after the other', () => {
       for (const { detail } of found) expect(detail).toMatch(/[:(].{10,}/)
       // The certificate is broken for the doctor only.
       if (cause === 'certificate') return
+      // Shoppers read less.
+      expect(store.agent.lanes.signIn(station, { operatorId, pin: PIN }, 'test')).toMatchObject({ ok: true })
       const { body } = await store.local(`/station?device=${station}&lang=en`)
       expect(String(body)).toContain(row?.page ?? '')
       expect(log.join('\n')).toContain(row?.log ?? '')

@@ -310,8 +310,7 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   expect(await raised()).toContain('agent_fork')
   const page = await store.local('/station?device=' + station())
   expect(page.body).toContain('role="alert"')
-  for (const path of [`/station?device=${station()}&lang=en`, '/setup?lang=en'])
-    expect((await store.local(path)).body).toMatch(/two copies of this agent|Von diesem Agenten gibt es zwei Kopien/)
+  expect((await store.local('/setup?lang=en')).body).toMatch(/two copies of this agent/)
   // With a token of the cloud the agent still releases. It rejects an earlier token, because the copy may have used it.
   expect(await store.authorize({ ...release, receipt: receipts[1] })).toMatchObject({
     authorized: true,
