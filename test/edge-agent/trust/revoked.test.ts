@@ -33,8 +33,8 @@ it.each([true, false])(
       expect(await store.authorize({ ...gate, receipt: second.receipt })).toMatchObject(refused)
     }
     await tryAll()
-    expect((await store.local(`/station?device=${station()}&lang=en`)).body).toContain('This agent was revoked')
-    expect((await store.local(`/station?device=${station()}&lang=de`)).body).toContain('Dieser Agent wurde gesperrt')
+    expect((await store.local('/setup?lang=en')).body).toContain('This agent was revoked')
+    expect((await store.local('/setup?lang=de')).body).toContain('Dieser Agent wurde gesperrt')
     await store.restart()
     await tryAll()
     store.network(false)

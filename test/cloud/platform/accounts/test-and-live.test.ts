@@ -46,7 +46,14 @@ onEveryDatabase('live data', (kind) => {
       tillId: undefined,
       sales: [{ saleId: '1', occurredAt: '2026-11-20T09:00:00Z', lines }],
     })
-    await shop.ok('recordReturns', { storeId: shop.storeId, returns: [{ returnId: '1', saleId: 'later' }] })
+    const { epc } = await shop.newItem(shop.products[0])
+    await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [
+        { returnId: '1', saleId: 'later' },
+        { returnId: '2', epcs: [epc] },
+      ],
+    })
     await shop.ok('revokeTill', till)
     await allDelivered()
     live = await shop.cloud.key('secret', 'live')
