@@ -158,7 +158,7 @@ export const fetchProtectionEvents = operation({
       return { success: true as const, events }
     }
     if (latest) {
-      const newest = matching(db, filter, sinceMs).orderBy('processed_ms', 'desc').orderBy('event_id', 'desc')
+      const newest = matching(db, filter, sinceMs).orderBy('position', 'desc').orderBy('event_id', 'desc')
       return { success: true as const, events: await present(db, tenant, await newest.limit(limit).execute()) }
     }
     const range = { below: await waitForFinalPosition(call.db, filter.storeId), sinceMs }
