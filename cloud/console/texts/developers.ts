@@ -113,7 +113,7 @@ export const developersTexts = bilingual({
       actor: 'Who',
       operation: 'What',
       hash: 'Hash',
-      actors: { anyone: 'Anyone', 'command line': 'Command line', retention: 'Deletion of old data' },
+      actors: { anyone: 'Not signed in', 'command line': 'Command line', retention: 'Deletion of old data' },
     },
     operations: {
       title: 'All operations',
@@ -252,7 +252,7 @@ export const developersTexts = bilingual({
       actor: 'Wer',
       operation: 'Was',
       hash: 'Prüfsumme',
-      actors: { anyone: 'Jeder', 'command line': 'Kommandozeile', retention: 'Löschung alter Daten' },
+      actors: { anyone: 'Nicht angemeldet', 'command line': 'Kommandozeile', retention: 'Löschung alter Daten' },
     },
     operations: {
       title: 'Alle Operationen',

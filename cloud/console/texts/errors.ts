@@ -65,6 +65,8 @@ export const errorTexts = bilingual({
       mapping: 'Write pairs of your names and ours, such as {"sku": "ean"}.',
       customer_differs: 'The two customer ids differ. Compare them, and type the same id twice.',
       postal_code: 'A German postal code has 5 digits, such as 20457.',
+      password_common: 'Programs guess this password first. Use several words of your own, or a password manager.',
+      password_own_name: 'This is your name or address. Use several other words, or a password manager.',
       name_taken: 'This name is in the list already. Add something that tells the two apart.',
     },
   },
@@ -139,6 +141,9 @@ export const errorTexts = bilingual({
       customer_differs:
         'Die beiden Kundennummern sind verschieden. Vergleichen Sie sie, und geben Sie zweimal dieselbe ein.',
       postal_code: 'Eine deutsche Postleitzahl hat 5 Ziffern, etwa 20457.',
+      password_common:
+        'Dieses Passwort raten Programme zuerst. Nehmen Sie mehrere eigene Wörter oder einen Passwortmanager.',
+      password_own_name: 'Das ist Ihr Name oder Ihre Adresse. Nehmen Sie andere Wörter oder einen Passwortmanager.',
       name_taken: 'Diesen Namen gibt es in der Liste schon. Ergänzen Sie, was beide unterscheidet.',
     },
   },

@@ -67,13 +67,22 @@ export function assertGoodPassword(password: string, names: readonly string[], f
   const bare = (text: string) => text.replaceAll(/[^\p{L}]/gu, '')
   const isCommon =
     new Set(plain).size < VARIETY || COMMON.has(bare(plain)) || COMMON.has(bare(letters)) || isSequence(plain)
-  if (isCommon) throw invalid(field, 'is one of the most common passwords. Use several words, or a password manager')
+  if (isCommon)
+    throw invalid(
+      field,
+      'is one of the most common passwords. Use several words, or a password manager',
+      'password_common',
+    )
   const own = names
     .flatMap((name) => name.toLowerCase().split(/[^\p{L}]+/u))
     .filter((word) => word.length >= OWN_WORD_LENGTH)
   const rest = own.reduce((text, word) => text.replaceAll(word, ''), bare(plain))
   if (own.length > 0 && rest.length < VARIETY)
-    throw invalid(field, 'consists of your name or address. Use several other words, or a password manager')
+    throw invalid(
+      field,
+      'consists of your name or address. Use several other words, or a password manager',
+      'password_own_name',
+    )
 }
 
 /** True for runs such as 123456789012, also with a repeated start. */

@@ -166,7 +166,7 @@ const GATE = `
 @media (min-width: 601px) and (orientation: landscape) {
   .gate { display: grid; grid-template: auto minmax(0, 1fr) / 1fr minmax(15rem, 22vw) } .gate > header, .gate > noscript { grid-column: 1 / -1 }
   .gate aside { overflow-y: auto; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }
-  .aside-head { gap: .3rem .4rem } .aside-head h2 { flex: 1 0 100% } .gate .operator { flex: 1 1 0; min-width: 0; flex-wrap: nowrap; gap: .4rem; margin: 0; justify-content: space-between } .gate .operator button:only-child, .gate .operator p[hidden] ~ button { flex: 1 }
+  .aside-head { gap: .3rem .4rem } .aside-head h2 { flex: 1 0 100% } .gate .operator { flex: 1 1 0; min-width: min-content; flex-wrap: nowrap; gap: .4rem; margin: 0; justify-content: space-between } .gate .operator button:only-child, .gate .operator p[hidden] ~ button { flex: 1 }
   .gate .screen { flex: 1 0 100%; flex-wrap: nowrap; gap: .4rem } .gate .screen button { flex: 1 } .gate .language { padding: 0 .2rem }
   /* The button stands beside the texts of its line, so it touches no other line. */
   .gate aside li:not([hidden]) { display: grid; grid-template-columns: auto 1fr auto; gap: 0 .4rem; align-items: center; padding: .15rem 0 } .gate aside li + li { border-top: 1px solid var(--line) }

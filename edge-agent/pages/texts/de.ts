@@ -205,7 +205,7 @@ export const de: Texts = {
   },
   emergency: {
     title: 'Notfall',
-    leave: { what: 'Bitte verlassen Sie jetzt das Geschäft.', todo: 'Scannen ist nach dem Notfall wieder möglich.' },
+    leave: { what: 'Bitte verlassen Sie jetzt das Geschäft.', todo: 'Bitte folgen Sie dem Personal.' },
     opened: 'Notfall: Dieser Ausgang ist offen, bis die Brandmeldezentrale oder der Schalter zurückgesetzt ist.',
     leaveElsewhere: 'Bitte gehen Sie jetzt durch einen offenen Ausgang.',
     elsewhere: 'Notfall: Bitte gehen Sie jetzt durch einen offenen Ausgang.',

@@ -198,7 +198,7 @@ export const en: Texts = {
   },
   emergency: {
     title: 'Emergency',
-    leave: { what: 'Please leave the store now.', todo: 'You can scan again when the emergency is over.' },
+    leave: { what: 'Please leave the store now.', todo: 'Please follow our staff.' },
     opened: 'Emergency: this exit is open until the fire panel or switch is reset.',
     leaveElsewhere: 'Please leave now through an open exit.',
     elsewhere: 'Emergency: please leave now through an open exit.',

@@ -774,7 +774,7 @@ describe('pages of the store manager', () => {
     await shop.ok('refundPayment', part)
     expect(await get(`/console/purchases?purchase=${other.transactionId}`)).toContain('· by a program')
     expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain(
-      'No purchase of this store',
+      'No purchase fits',
     )
     const { total, receipt } = await shop.ok('fetchPurchase', { transactionId: purchaseId })
     const day = dayOf(receipt.completedAt)
@@ -782,7 +782,7 @@ describe('pages of the store manager', () => {
     expect(await get(`/console/purchases?purchase=${eans[0]}`)).toContain(purchaseId)
     expect(await get(`/console/purchases?day=${day}&amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
     expect(await get(`/console/purchases?day=${day}&amount=0,01`)).not.toContain(purchaseId)
-    expect(await get('/console/purchases?purchase=HT-nobody')).toContain('No purchase of this store')
+    expect(await get('/console/purchases?purchase=HT-nobody')).toContain('No purchase fits')
     // What the list shows: the end of the number, also as it stands there, the goods, and the total alone.
     const [{ name }] = receipt.items
     const searches = [purchaseId.slice(-6), `Purchase …${purchaseId.slice(-6).toLowerCase()}`, name]
@@ -800,9 +800,9 @@ describe('pages of the store manager', () => {
       expect(await get(`/console/purchases?purchase=${encodeURIComponent(scanned)}`)).toContain(
         `…${purchaseId.slice(-6)}`,
       )
-    expect(await get(`/console/purchases?purchase=${address.slice(0, 60)}`)).toContain('No purchase of this store')
+    expect(await get(`/console/purchases?purchase=${address.slice(0, 60)}`)).toContain('No purchase fits')
     const none = await get('/console/purchases?purchase=000000')
-    expect([none.includes('No purchase of this store'), none.includes('No purchases yet')]).toEqual([true, false])
+    expect([none.includes('No purchase fits'), none.includes('No purchases yet')]).toEqual([true, false])
     expect(await get('/console/purchases?amount=abc')).toContain('Write the total as 49.90')
     expect((await post(path, 'refund', { purchaseId }, { role: 'associate' })).status).toBe(403)
   })

@@ -104,7 +104,7 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
   /** Buttons of the list at the gate that touch another button, or lie over a text. */
   const touching = (page: Page) =>
     page.evaluate<string[]>(`(() => {
-      const shown = [...document.querySelectorAll('aside :is(button, code, time, h2, .handled)')].filter((each) => each.offsetParent)
+      const shown = [...document.querySelectorAll('aside :is(button, a, code, time, h2, .handled)')].filter((each) => each.offsetParent)
       const boxes = shown.map((each) => [each, each.getBoundingClientRect()])
       return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).flatMap(([other, b]) =>
         [one, other].some((each) => each.tagName === 'BUTTON') &&
@@ -226,6 +226,10 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     ])
     expect(await faults(page, smallest)).toEqual([])
     expect(await touching(page)).toEqual([])
+    bench.feed.publish({ type: 'operator', deviceId: GATE, name: 'Demo (alle Bildschirme)' })
+    await page.locator(`[data-slot='sign-out']`).waitFor()
+    expect(await touching(page)).toEqual([])
+    bench.feed.publish({ type: 'operator', deviceId: GATE, name: null })
     await page.locator(`[data-slot='sign-in']`).click()
     await page.locator(`[data-slot='sign-in-dialog'][open]`).waitFor()
     bench.status = {
