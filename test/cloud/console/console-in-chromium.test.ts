@@ -319,6 +319,34 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       await close()
     })
 
+    it.each([429, 503])(
+      'keeps open alarms if the cloud itself refuses a refresh (%s), and refreshes later',
+      async (status) => {
+        const { page, close } = await open('light', 'en', 1280)
+        await page.goto(`${base}/console/alarms?store=${shop.storeId}`)
+        const cards = () => page.locator('article[data-alarm]').count()
+        const before = await cards()
+        expect(before).toBeGreaterThan(0)
+        const headers = { 'untag-page': '1' }
+        await page.route(/\/console\/alarms/, (route) =>
+          route.fulfill({
+            status,
+            headers,
+            contentType: 'text/html',
+            body: '<main id="page">Too many requests</main>',
+          }),
+        )
+        await page.evaluate(`document.querySelector('#alarms').dispatchEvent(new Event('sse:changed'))`)
+        const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
+        await banner.waitFor()
+        expect(await cards()).toBe(before)
+        await page.unroute(/\/console\/alarms/)
+        await banner.waitFor({ state: 'hidden' })
+        expect(await cards()).toBe(before)
+        await close()
+      },
+    )
+
     it('keeps open alarms and what was typed behind an nginx that lost the cloud', async () => {
       const { start } = PROXIES.find(({ name }) => name === 'nginx')!
       const app = consoleOf(shop, accountId, [...pages, galleryPage], 'owner').get('/healthz', (c) => c.text('ok'))

@@ -773,9 +773,7 @@ describe('pages of the store manager', () => {
     const part = { purchaseId: other.transactionId, lines: [{ itemLineId: other.items[0].itemLineId }] }
     await shop.ok('refundPayment', part)
     expect(await get(`/console/purchases?purchase=${other.transactionId}`)).toContain('· by a program')
-    expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain(
-      'No purchase fits',
-    )
+    expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain('No purchase fits')
     const { total, receipt } = await shop.ok('fetchPurchase', { transactionId: purchaseId })
     const day = dayOf(receipt.completedAt)
     const eans = receipt.items.map((item: Json) => item.ean)

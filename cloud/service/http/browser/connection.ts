@@ -62,13 +62,16 @@ function find(): void {
   for (const part of document.querySelectorAll('[data-live]')) part.dispatchEvent(new Event('sse:changed'))
 }
 
+/** True if the cloud answers, but cannot serve the request now: it is overloaded, or this caller asks too often. */
+const isRefusedForNow = (status: number) => status === 429 || status >= 500
+
 /** Asks for the page. Returns true if the cloud answered. */
 async function tryAgain(): Promise<boolean> {
   clearTimeout(retry)
   retry = undefined
   const options = { cache: 'no-store' as const, signal: AbortSignal.timeout(RETRY_MS) }
   const answer = await fetch(location.href, options).catch(() => undefined)
-  const isBack = answer?.headers.has(PAGE_HEADER) === true
+  const isBack = answer?.headers.has(PAGE_HEADER) === true && !isRefusedForNow(answer.status)
   if (isBack) find()
   else lose()
   return isBack
@@ -87,7 +90,9 @@ listenTo('htmx:beforeSend', (detail) => {
   detail.xhr.addEventListener('loadend', () => clearTimeout(late))
 })
 listenTo('htmx:beforeSwap', (detail, event) => {
-  if (detail.xhr.getResponseHeader(PAGE_HEADER) !== null) return find()
+  const isOurs = detail.xhr.getResponseHeader(PAGE_HEADER) !== null
+  // A form shows why it was refused. A list would be replaced by a refusal.
+  if (isOurs && (isForm(detail) || !isRefusedForNow(detail.xhr.status))) return find()
   event.preventDefault()
   lose(sentOf(detail))
 })
