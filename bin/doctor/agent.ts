@@ -166,6 +166,15 @@ interface Stored {
   readonly config?: string | undefined
 }
 
+/** Only a damaged ledger is replaced: a full disk, or a missing right, leaves it whole. */
+function nextStepFor(error: unknown): string {
+  const { code = '', message } = error as Error & { code?: string }
+  const isDamaged = /CORRUPT|NOTADB/.test(code) || /damaged|malformed|not a database/.test(message)
+  return isDamaged
+    ? 'enrol the agent again with untag edge enrol --replace'
+    : 'free space on its disk, and check the rights of the folder; the ledger is kept'
+}
+
 /** Reads what the agent stored at its last start. A finding if its ledger cannot be read. */
 async function readStored(data: string): Promise<Stored | Finding> {
   const file = join(data, 'ledger.db')
@@ -188,7 +197,7 @@ async function readStored(data: string): Promise<Stored | Finding> {
     return fault(
       'ledger',
       'ledger_unavailable',
-      `ledger.db cannot be read (${(error as Error).message}): enrol the agent again with untag edge enrol --replace`,
+      `ledger.db cannot be read (${(error as Error).message}): ${nextStepFor(error)}`,
     )
   }
 }

@@ -46,7 +46,8 @@ async function processDuePayments(database: Database, services: Services): Promi
     ...payments.map((payment) => () => checkPayment(payment, database, services)),
   ]
   const good = await runConcurrently(tasks, AT_ONCE, services, NAME)
-  return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
+  // Each account had its share, and may have more.
+  return good && refunds.length + payments.length > 0 ? 0 : POLL_MS
 }
 
 async function sendDueRefund(refund: Row<'refund'>, database: Database, services: Services): Promise<void> {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db, Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { newId } from '../../../policy/ids.ts'
@@ -163,13 +164,17 @@ export function updatePayment(
 /** Maximum wait until the next check or attempt, ms. If a due time is later, it comes from a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
-/** Due payments, sorted by due time. */
+/** Due payments of one account that are checked at once, and refunds that are sent. One provider may not answer. */
+const DUE_OF_ACCOUNT = 5
+
+/** Due payments, sorted by due time, some of each account. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<Row<'payment'>[]> {
-  const due = db
+  const ranked = db
     .selectFrom('payment')
-    .selectAll()
+    .select(['payment_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
-  return due.orderBy('due_ms').limit(limit).execute()
+  const share = db.selectFrom(ranked.as('r')).select('payment_id').where('rank', '<=', DUE_OF_ACCOUNT)
+  return db.selectFrom('payment').selectAll().where('payment_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }
 
 /** True if a refund with this due time must be sent now. */
@@ -177,13 +182,14 @@ export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
 }
 
-/** Due refunds, sorted by due time. */
+/** Due refunds, sorted by due time, some of each account. */
 export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Row<'refund'>[]> {
-  const due = db
+  const ranked = db
     .selectFrom('refund')
-    .selectAll()
+    .select(['refund_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
-  return due.orderBy('due_ms').limit(limit).execute()
+  const share = db.selectFrom(ranked.as('r')).select('refund_id').where('rank', '<=', DUE_OF_ACCOUNT)
+  return db.selectFrom('refund').selectAll().where('refund_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }
 
 /** Refund by id. */

@@ -219,6 +219,8 @@ export const DETAIL_TEXTS = codes({
   tag_unprogrammed: 'The tag contains its factory value, which many tags share. Write an EPC of its own to the tag.',
   label_missing: 'The product is sold by weight. Send the code that the scale printed.',
   label_misread: 'The check digits of the label do not fit. Scan it again.',
+  password_common: 'Programs guess this password first: use several words, or a password manager.',
+  password_own_name: 'The password consists of the name or address of the person: use several other words.',
   owner_of_all_stores: 'An owner has all stores: leave out `storeIds`, or choose another role.',
   name_taken: 'The name is taken in this spelling or another; `message` names both. Send a name that differs.',
   tag_number_taken:

@@ -20,6 +20,41 @@ import { JSON_HEADERS } from './client-address.ts'
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
 const BODY_LIMIT = 256 * 1024
 
+/** Maximum notifications of an account that wait for each other. */
+const WAITING_LIMIT = 50
+
+/** Makes a queue for each account: one piece of work at a time. 'full' above `WAITING_LIMIT`. */
+function queues(): <T>(tenant: string, work: () => Promise<T>) => Promise<T | 'full'> {
+  const known = new Map<string, { waiting: number; last: Promise<unknown> }>()
+  return async (tenant, work) => {
+    const queue = known.get(tenant) ?? { waiting: 0, last: Promise.resolve() }
+    if (queue.waiting >= WAITING_LIMIT) return 'full'
+    known.set(tenant, queue)
+    queue.waiting++
+    const own = queue.last.then(work)
+    queue.last = own.catch(() => undefined)
+    return own.finally(() => {
+      if (--queue.waiting === 0) known.delete(tenant)
+    })
+  }
+}
+
+/** Applies the notices of a notification. True if one of them must be sent again. */
+async function deliverAll(
+  database: Database,
+  services: Services,
+  config: Row<'psp_config'>,
+  notices: readonly Notice[],
+): Promise<boolean> {
+  let isLater = false
+  for (const notice of notices) {
+    // A notification may have thousands of notices: other requests come in between.
+    await new Promise((resolve) => setImmediate(resolve))
+    if ((await deliverNotice(database, services, config, notice)) === 'later') isLater = true
+  }
+  return isLater
+}
+
 /** Rate limit and error responses of public routes. */
 interface PublicRouteChecks {
   isTooFast(c: Context): boolean
@@ -40,6 +75,7 @@ export function notificationRoutes(
   services: Services,
   { isTooFast, refuse, takeRoom }: PublicRouteChecks,
 ): void {
+  const inTurn = queues()
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
     const body = await readBody(c)
@@ -48,9 +84,11 @@ export function notificationRoutes(
     if (genuine === 'unknown')
       return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
     if (!genuine) return refuse(c, notGenuine())
-    let isLater = false
-    for (const notice of genuine.notices)
-      if ((await deliverNotice(database, services, genuine.config, notice)) === 'later') isLater = true
+    const isLater = await inTurn(genuine.config.tenant, () =>
+      deliverAll(database, services, genuine.config, genuine.notices),
+    )
+    if (isLater === 'full')
+      return refuse(c, new Failure('unavailable', 'too many notifications of this account wait', { retryAfter: 60 }))
     if (isLater)
       return refuse(c, new Failure('unavailable', 'a refund is being sent; send it again', { retryAfter: 60 }))
     const acknowledgement = providerNamed(genuine.config.provider)?.acknowledgement

@@ -119,11 +119,14 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       bench.status = { ...healthy, ...offline, devices, fault: 'disk I/O error' }
       await expect
         .poll(() => {
+          // Staff read all that is wrong.
+          bench.feed.publish({ type: 'operator', deviceId: STATION, name: 'Frau Petersen' })
           bench.feed.publish({ type: 'status', status: bench.status })
           return page.locator('.banner').count()
         })
         .toBe(3)
       expect(await violations(page)).toEqual([])
+      bench.feed.publish({ type: 'operator', deviceId: STATION, name: null })
       bench.status = healthy
     },
   )
