@@ -120,6 +120,7 @@ async function bookReturns(
   await endWaiting(call.db, returnKeys)
   const requests = await returnsWith(call.db, returnKeys)
   const booked: Booked[] = []
+  const reasons = new Map<string, string>()
   const byPurchase = [...groupBy(due, ({ sale }) => sale.purchase_id ?? '')]
   for (const [n, [purchaseId, ofPurchase]] of byPurchase.entries()) {
     // Another sale has credited the money of exchanged goods: only a note is missing.
@@ -127,7 +128,10 @@ async function bookReturns(
     const byReturn = [...groupBy(ofPurchase, ({ back }) => back.report_key).values()]
     for (const group of byReturn.length > RETURNS_AT_ONCE ? [ofPurchase] : byReturn) {
       const returnKey = group[0]?.back.report_key ?? ''
-      const amountCent = await bookOne(call, store, purchaseId, group, requests.get(returnKey))
+      const request = requests.get(returnKey)
+      if (!request && !reasons.has(returnKey)) reasons.set(returnKey, await reasonOfExchange(call, returnKey))
+      const reason = request?.reason ?? (request ? `return ${request.returnId}` : (reasons.get(returnKey) ?? ''))
+      const amountCent = await bookOne(call, store, purchaseId, group, { request, reason })
       if (amountCent !== undefined) booked.push({ returnKey, purchaseId, amountCent })
     }
   }
@@ -155,7 +159,7 @@ async function bookOne(
   store: Row<'store'>,
   purchaseId: string,
   due: readonly Due[],
-  request: KeptReturn | undefined,
+  { request, reason }: { request: KeptReturn | undefined; reason: string },
 ): Promise<number | undefined> {
   const purchase = await findPurchase(call.db, store.tenant, purchaseId)
   if (!purchase || !isPaid(purchase)) return undefined
@@ -197,9 +201,6 @@ async function bookOne(
   const amounts = request ? amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone) : []
   const amountCent = amounts.reduce((sum, { cent }) => sum + cent, 0)
   const reportedMs = Math.max(...due.map(({ back }) => back.at_ms))
-  const reason = request
-    ? (request.reason ?? `return ${request.returnId}`)
-    : await reasonOfExchange(call, due[0]?.back.report_key ?? '')
   const refund = await insertRefund(call, {
     purchase,
     payment: null,
