@@ -322,6 +322,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     it.each([429, 503])(
       'keeps open alarms if the cloud itself refuses a refresh (%s), and refreshes later',
       async (status) => {
+        await raise(`evt_${status}`)
         const { page, close } = await open('light', 'en', 1280)
         await page.goto(`${base}/console/alarms?store=${shop.storeId}`)
         const cards = () => page.locator('article[data-alarm]').count()
