@@ -1,14 +1,14 @@
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import type { Database } from '../../platform/persistence/database.ts'
+import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { applyNotice } from './apply-notice.ts'
 import { connectionOf } from './connection.ts'
 import { CHECK_MINUTES, endUnopenedPayment } from './open-payment.ts'
 import { processPayment } from './process-payment.ts'
 import { ProviderFault } from './provider.ts'
-import { duePayments, dueRefunds, readConfig, updatePayment, taskRunner } from './queries.ts'
+import { DUE_OF_ACCOUNT, duePayments, dueRefunds, readConfig, updatePayment, taskRunner } from './queries.ts'
 import { refundPayment } from './refund-payment.ts'
 import { sendRefund } from './send-refund.ts'
 
@@ -46,8 +46,13 @@ async function processDuePayments(database: Database, services: Services): Promi
     ...payments.map((payment) => () => checkPayment(payment, database, services)),
   ]
   const good = await runConcurrently(tasks, AT_ONCE, services, NAME)
-  // Each account had its share, and may have more.
-  return good && refunds.length + payments.length > 0 ? 0 : POLL_MS
+  // An account that had its whole share may have more. A row that nothing changes must not keep the job busy.
+  const isFull = [refunds, payments].some((rows) =>
+    [...groupBy(rows as readonly { tenant: string }[], (row) => row.tenant).values()].some(
+      (ofAccount) => ofAccount.length >= DUE_OF_ACCOUNT,
+    ),
+  )
+  return good && isFull ? 0 : POLL_MS
 }
 
 async function sendDueRefund(refund: Row<'refund'>, database: Database, services: Services): Promise<void> {

@@ -165,7 +165,7 @@ export function updatePayment(
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Due payments of one account that are checked at once, and refunds that are sent. One provider may not answer. */
-const DUE_OF_ACCOUNT = 5
+export const DUE_OF_ACCOUNT = 5
 
 /** Due payments, sorted by due time, some of each account. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<Row<'payment'>[]> {

@@ -97,7 +97,7 @@ function isSameProduct(line: Row<'purchase_line'>, item: Row<'protected_item'>):
 }
 
 /**
- * A piece of these lines that did not come back, has no known tag, and whose right nobody used; or the piece that the
+ * A piece of these lines that did not come back, has no known tag, and whose right is unused; or the piece that the
  * item was bound to before. The line may have no unit for it yet, because the product carries no tags by the catalogue.
  */
 function freeUnit(

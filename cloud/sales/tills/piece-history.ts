@@ -16,7 +16,7 @@ export interface ReturnOfPiece {
   readonly agentId?: string | undefined
   /** Key of the sale, if the till named it. */
   readonly saleKey?: string | undefined
-  /** True if the till named the tag beside the sale: this piece came back then, whoever owned it. */
+  /** True if the till named the tag beside the sale: this piece came back then, whichever sale owned it. */
   readonly namesTag?: boolean | undefined
 }
 

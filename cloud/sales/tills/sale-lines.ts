@@ -333,7 +333,7 @@ async function standingsOf(
   const reports = await pieceReports(call.db, [...named.keys()])
   const knew = knewOf(call, agent)
   const pieces = [...named.values()].map((each) => ({ item: each.item, ...knew(each.item, each.tags) }))
-  // What nobody reported, and the recorder knew, has the status of the item.
+  // A piece without reports, whose status the recorder knew, has the status of the item.
   const open = pieces.filter(({ item, knewStatus }) => !knewStatus || reports.has(item.item_id))
   const others = await movesByOthers(
     call,

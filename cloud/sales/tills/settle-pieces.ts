@@ -247,7 +247,7 @@ export async function nameUnits({ db }: Call, purchaseId: string, pieces: readon
   for (const chunk of insertChunks(rows)) await bindUnits(db, chunk)
 }
 
-/** Makes pieces paid, or not, if the reports tell so and nobody else moved them since. */
+/** Makes pieces paid, or not, if the reports say so and no staff, import or purchase in untag moved them since. */
 async function moveItems(
   call: Call,
   store: Row<'store'>,
