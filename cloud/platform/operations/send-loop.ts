@@ -74,29 +74,7 @@ export function startDueLoop(
 }
 
 /**
- * Runs tasks in groups of `atOnce` and logs failures; a failure stops no other task. Resolves to true if all
- * succeeded.
- */
-export async function runConcurrently(
-  tasks: readonly (() => Promise<void>)[],
-  atOnce: number,
-  { log }: Services,
-  name: string,
-): Promise<boolean> {
-  let good = true
-  for (let i = 0; i < tasks.length; i += atOnce) {
-    const results = await Promise.allSettled(tasks.slice(i, i + atOnce).map((task) => task()))
-    for (const result of results) {
-      if (result.status === 'fulfilled') continue
-      logJobFailure(log, result.reason, name)
-      good = false
-    }
-  }
-  return good
-}
-
-/**
- * Loop that sends webhooks and push notices. Each check calls `sendDue`, which leases due deliveries and starts an
+ * Loop that sends webhooks, push notices and refunds. Each check calls `sendDue`, which leases due deliveries and starts an
  * attempt for each in the background. The end of an attempt causes the next check. Because of the leases, several
  * processes may run the loop on one database.
  */
@@ -113,6 +91,8 @@ export interface Attempts {
   readonly size: number
   /** Number of running attempts that use a slot of this name. */
   slotsInUse(name: string): number
+  /** Names of which at least so many slots are in use. */
+  namesWith(atLeast: number): string[]
   /** Starts an attempt in the background. The attempt uses one slot of each name until it ends. */
   start(names: readonly string[], about: object, work: (stop: AbortSignal) => Promise<void>): void
 }
@@ -122,6 +102,8 @@ interface SendLoopOptions {
   readonly name: string
   /** Maximum number of running attempts. */
   readonly maxAttempts: number
+  /** Maximum time between two checks, ms, because other processes enqueue work, too. Default: `POLL_MS`. */
+  readonly pollMs?: number
   readonly platform: Services['platform']
   getServices(): Services
   /**
@@ -131,16 +113,23 @@ interface SendLoopOptions {
   sendDue(attempts: Attempts): Promise<number>
 }
 
-/** Maximum time between two checks, ms, because other processes enqueue deliveries, too. */
+/** Maximum time between two checks for deliveries, ms. */
 export const POLL_MS = 1_000
 const STOP_WITHIN_MS = 5_000
 
 /** Starts the loop with an immediate check. A failed check is logged and repeated. */
-export function startSendLoop({ name, maxAttempts, platform, getServices, sendDue }: SendLoopOptions): SendLoop {
+export function startSendLoop({
+  name,
+  maxAttempts,
+  pollMs = POLL_MS,
+  platform,
+  getServices,
+  sendDue,
+}: SendLoopOptions): SendLoop {
   const stopping = new AbortController()
   setMaxListeners(maxAttempts + 1, stopping.signal)
   const running = new Set<Promise<void>>()
-  const slots = new Map<string, number>()
+  const slots = new Slots()
   let checking: Promise<void> | undefined
   let again = false
   let stopped = false
@@ -157,42 +146,35 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
 
   async function checkAll(): Promise<void> {
     cancel?.()
-    let nextMs = POLL_MS
+    let nextMs = pollMs
     while (again && !stopped) {
       again = false
       try {
         nextMs = await sendDue(attempts)
       } catch (error) {
-        nextMs = POLL_MS
+        nextMs = pollMs
         logJobFailure(getServices().log, error, name)
       }
       again ||= nextMs === 0
     }
-    if (!stopped) cancel = platform.timers.after(Math.min(nextMs, POLL_MS), wake)
-  }
-
-  function occupy(names: readonly string[], change: 1 | -1): void {
-    for (const each of names) {
-      const now = (slots.get(each) ?? 0) + change
-      if (now > 0) slots.set(each, now)
-      else slots.delete(each)
-    }
+    if (!stopped) cancel = platform.timers.after(Math.min(nextMs, pollMs), wake)
   }
 
   const attempts: Attempts = {
     get size() {
       return running.size
     },
-    slotsInUse: (each) => slots.get(each) ?? 0,
+    slotsInUse: (each) => slots.inUse(each),
+    namesWith: (atLeast) => slots.namesWith(atLeast),
     start(names, about, work) {
-      occupy(names, 1)
+      slots.occupy(names, 1)
       const run = work(stopping.signal)
         .catch((error: unknown) =>
           getServices().log.error({ err: error, ...about }, `${name}: an attempt was not recorded and is repeated`),
         )
         .finally(() => {
           running.delete(run)
-          occupy(names, -1)
+          slots.occupy(names, -1)
           wake()
         })
       running.add(run)
@@ -213,5 +195,26 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
       stopping.abort()
       await Promise.all(running)
     },
+  }
+}
+
+/** Numbers of slots that are in use, by name. */
+class Slots {
+  readonly #inUse = new Map<string, number>()
+
+  inUse(name: string): number {
+    return this.#inUse.get(name) ?? 0
+  }
+
+  namesWith(atLeast: number): string[] {
+    return [...this.#inUse].flatMap(([name, inUse]) => (inUse >= atLeast ? [name] : []))
+  }
+
+  occupy(names: readonly string[], change: 1 | -1): void {
+    for (const name of names) {
+      const now = this.inUse(name) + change
+      if (now > 0) this.#inUse.set(name, now)
+      else this.#inUse.delete(name)
+    }
   }
 }

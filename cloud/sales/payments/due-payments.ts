@@ -1,7 +1,7 @@
 import type { Tenant } from '../../platform/foundation/caller.ts'
-import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
+import { startSendLoop, type Attempts, type SendLoop } from '../../platform/operations/send-loop.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { groupBy, type Database } from '../../platform/persistence/database.ts'
+import type { Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { applyNotice } from './apply-notice.ts'
 import { connectionOf } from './connection.ts'
@@ -17,46 +17,80 @@ import { sendRefund } from './send-refund.ts'
  * of open sessions for which no notification arrived.
  */
 
+/** Maximum time between two checks, and minimum time between two attempts at one row, ms. */
 const POLL_MS = 15_000
 const READ_LIMIT = 50
-/**
- * Maximum number of concurrent requests. The job sends several requests at the same time, so that one slow provider
- * does not delay the others.
- */
+/** Maximum number of concurrent requests, of which one account has a share. */
 const AT_ONCE = 25
-const NAME = 'due payments'
+
+/** A due refund or payment. */
+interface Due {
+  readonly id: string
+  readonly tenant: string
+  readonly due_ms: number | null
+  readonly work: () => Promise<void>
+}
 
 /** Starts the job for payments and refunds. */
-export function startDuePayments(database: Database, services: Services): DueLoop {
-  return startDueLoop(services, {
-    name: NAME,
-    changed: services.paymentsDue,
+export function startDuePayments(database: Database, services: Services): Pick<SendLoop, 'stop'> {
+  const { platform, paymentsDue } = services
+  const tried = new Map<string, number>()
+  const loop = startSendLoop({
+    name: 'due payments',
+    maxAttempts: AT_ONCE,
     pollMs: POLL_MS,
-    processDue: () => processDuePayments(database, services),
+    platform,
+    getServices: () => services,
+    sendDue: (attempts) => startDue(database, services, attempts, tried),
   })
+  const unsubscribe = paymentsDue.subscribe(() => loop.wake())
+  return {
+    async stop() {
+      unsubscribe()
+      await loop.stop()
+    },
+  }
 }
 
-/** Processes a limited number of due refunds and payments. Returns the ms until the next run; 0 if more may be due. */
-async function processDuePayments(database: Database, services: Services): Promise<number> {
+/**
+ * Starts due refunds and payments, as far as there is room. The end of each causes the next check. `tried`: when rows were
+ * tried lately, so that one that nothing changes does not keep the job busy.
+ */
+async function startDue(
+  database: Database,
+  services: Services,
+  attempts: Attempts,
+  tried: Map<string, number>,
+): Promise<number> {
   const nowMs = services.platform.clock.wall()
-  const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
-  const payments = await duePayments(database.reads, nowMs, READ_LIMIT)
-  const tasks = [
-    ...refunds.map((refund) => () => sendDueRefund(refund, database, services)),
-    ...payments.map((payment) => () => checkPayment(payment, database, services)),
-  ]
-  const good = await runConcurrently(tasks, AT_ONCE, services, NAME)
-  // An account that had its whole share may have more. A row that nothing changes must not keep the job busy.
-  const isFull = [refunds, payments].some((rows) =>
-    [...groupBy(rows as readonly { tenant: string }[], (row) => row.tenant).values()].some(
-      (ofAccount) => ofAccount.length >= DUE_OF_ACCOUNT,
-    ),
-  )
-  return good && isFull ? 0 : POLL_MS
+  for (const [row, atMs] of tried) if (Math.abs(nowMs - atMs) >= POLL_MS) tried.delete(row)
+  for (const { id, tenant, due_ms, work } of await readDue(database, services, attempts)) {
+    const row = `${id} ${due_ms ?? 0}`
+    if (attempts.size >= AT_ONCE) break
+    if (attempts.slotsInUse(tenant) >= DUE_OF_ACCOUNT || attempts.slotsInUse(id) > 0 || tried.has(row)) continue
+    tried.set(row, nowMs)
+    attempts.start([tenant, id], { id }, work)
+  }
+  return POLL_MS
 }
 
-async function sendDueRefund(refund: Row<'refund'>, database: Database, services: Services): Promise<void> {
-  await sendRefund(taskRunner(refundPayment, refund.tenant as Tenant, database, services), refund.refund_id)
+async function readDue(database: Database, services: Services, attempts: Attempts): Promise<readonly Due[]> {
+  const nowMs = services.platform.clock.wall()
+  const busy = attempts.namesWith(DUE_OF_ACCOUNT)
+  const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT, busy)
+  const payments = await duePayments(database.reads, nowMs, READ_LIMIT, busy)
+  return [
+    ...refunds.map(({ refund_id: id, ...row }) => ({
+      ...row,
+      id,
+      work: () => sendDueRefund(id, row.tenant, database, services),
+    })),
+    ...payments.map((row) => ({ ...row, id: row.payment_id, work: () => checkPayment(row, database, services) })),
+  ]
+}
+
+async function sendDueRefund(id: string, tenant: string, database: Database, services: Services): Promise<void> {
+  await sendRefund(taskRunner(refundPayment, tenant as Tenant, database, services), id)
 }
 
 /**

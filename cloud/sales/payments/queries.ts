@@ -164,15 +164,16 @@ export function updatePayment(
 /** Maximum wait until the next check or attempt, ms. If a due time is later, it comes from a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
-/** Due payments of one account that are checked at once, and refunds that are sent. One provider may not answer. */
+/** Due payments and refunds of one account that are handled at once. Its provider may not answer. */
 export const DUE_OF_ACCOUNT = 5
 
-/** Due payments, sorted by due time, some of each account. */
-export function duePayments(db: Db, nowMs: number, limit: number): Promise<Row<'payment'>[]> {
+/** Due payments, sorted by due time, some of each account. `busy`: accounts to leave out. */
+export function duePayments(db: Db, nowMs: number, limit: number, busy: readonly string[]): Promise<Row<'payment'>[]> {
   const ranked = db
     .selectFrom('payment')
     .select(['payment_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+    .$if(busy.length > 0, (rows) => rows.where('tenant', 'not in', busy))
   const share = db.selectFrom(ranked.as('r')).select('payment_id').where('rank', '<=', DUE_OF_ACCOUNT)
   return db.selectFrom('payment').selectAll().where('payment_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }
@@ -182,12 +183,13 @@ export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
 }
 
-/** Due refunds, sorted by due time, some of each account. */
-export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Row<'refund'>[]> {
+/** Due refunds, like `duePayments`. */
+export function dueRefunds(db: Db, nowMs: number, limit: number, busy: readonly string[]): Promise<Row<'refund'>[]> {
   const ranked = db
     .selectFrom('refund')
     .select(['refund_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+    .$if(busy.length > 0, (rows) => rows.where('tenant', 'not in', busy))
   const share = db.selectFrom(ranked.as('r')).select('refund_id').where('rank', '<=', DUE_OF_ACCOUNT)
   return db.selectFrom('refund').selectAll().where('refund_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }

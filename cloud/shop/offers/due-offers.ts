@@ -1,6 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
-import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
+import { logJobFailure } from '../../platform/foundation/log.ts'
+import { startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
@@ -38,9 +39,7 @@ async function moveDue(database: Database, services: Services): Promise<number> 
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
   const good = await runConcurrently(
     due.map((row) => () => moveAlone(database, services, row)),
-    AT_ONCE,
     services,
-    NAME,
   )
   if (!good) return POLL_MS
   if (due.length === READ_LIMIT) return 0
@@ -91,4 +90,18 @@ async function moveOffer(call: Call, groupId: string): Promise<boolean> {
     )
   call.changed(group.lead_id)
   return true
+}
+
+/** Runs tasks in groups and logs failures; a failure stops no other task. Resolves to true if all succeeded. */
+async function runConcurrently(tasks: readonly (() => Promise<void>)[], { log }: Services): Promise<boolean> {
+  let good = true
+  for (let i = 0; i < tasks.length; i += AT_ONCE) {
+    const results = await Promise.allSettled(tasks.slice(i, i + AT_ONCE).map((task) => task()))
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue
+      logJobFailure(log, result.reason, NAME)
+      good = false
+    }
+  }
+  return good
 }

@@ -3,6 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { newEan, newEpc } from '../../../support/shop.ts'
+import { liveStores } from '../../../support/live-store.ts'
+import { simulatedPsp } from '../../../../simulators/services/psp.ts'
+import { until } from '../../../support/receiver.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../../support/paid-store.ts'
 
 onEveryDatabase('payments', (kind) => {
@@ -824,6 +827,31 @@ onEveryDatabase('payments', (kind) => {
     expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409])
     expect((await checkout()).text).toBe(answers.find((a) => a.status === 200)?.text)
     expect(store.psp.sessions.size).toBe(before + 1)
+  })
+
+  it('refunds for one account at once while the provider of another does not answer', async () => {
+    const { cloud, platform } = store
+    const silent = await Promise.all(Array.from({ length: 12 }, () => store.start()))
+    const key = await cloud.key('secret', 'live', { account: 'Bergmann' })
+    const [storeId = ''] = await liveStores(cloud, key, { products: [PRODUCT] })
+    const notifyUrl = store.notifyUrl.replace(store.storeId, storeId)
+    const psp = await simulatedPsp({
+      dialect: 'custom',
+      notifyUrl: () => notifyUrl,
+      nowMs: () => platform.clock.wall(),
+    })
+    await cloud.ok(key, 'configurePSP', { storeId, provider: 'custom', config: psp.config() })
+    const { sessionId } = await cloud.ok(key, 'checkIn', { storeId })
+    const start = () => cloud.ok(key, 'startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] })
+    const [former] = [await start(), await start()]
+    const late = await store.sessionOf(former.transactionId)
+    store.psp.switches.hang = true
+    await store.wait('queries of the silent provider', () => store.psp.unanswered > 0)
+    await until('its share of queries', () => store.psp.unanswered === 5)
+    await psp.end(late, 'paid')
+    await until('the refund', () => psp.refunds.length === 1)
+    expect([silent.length, store.psp.unanswered]).toEqual([12, 5])
+    await psp.close()
   })
 
   it('requires a provider in live mode, and none in the sandbox', async () => {
