@@ -23,7 +23,8 @@ export interface Feed {
   readonly listeners: number
 }
 
-const BACKLOG_LIMIT = 200
+/** One report of the cloud may end all alarms of an agent at once. */
+const BACKLOG_LIMIT = 1_000
 
 /** Opens a feed without listeners. */
 export function openFeed(): Feed {

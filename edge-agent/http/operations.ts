@@ -294,7 +294,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Acknowledges or disposes of an alarm at a gate, in the name of the signed-in operator.',
     description:
-      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. Causes recorded in the console appear here within 15 s. If agent and cloud were apart, the cloud keeps both, and the later one counts.',
+      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200 of each gate. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. Causes recorded in the console appear here within 15 s. If agent and cloud were apart, the cloud keeps both, and the later one counts.',
     needsCredential: true,
     takesSession: true,
     request: requests.HandleAlarmRequest,
@@ -319,7 +319,7 @@ export const AGENT_OPERATIONS = {
     callers: 'programs',
     summary: 'Streams results and status changes as server-sent events.',
     description:
-      'The data of each event is one JSON object; its `type` is also the name of the event. The first event is the present status. A listener that does not read is disconnected after 200 events.',
+      'The data of each event is one JSON object; its `type` is also the name of the event. The first event is the present status. A listener that does not read is disconnected after 500 events.',
     needsCredential: true,
     response: answers.AgentEvent,
     contentType: 'text/event-stream',

@@ -52,7 +52,7 @@ export const AckClaims = z.strictObject({
 export type AckClaims = z.infer<typeof AckClaims>
 
 /** Maximum alarms whose state an agent asks for at once. */
-export const ALARM_STATES_LIMIT = 50
+export const ALARM_STATES_LIMIT = 200
 
 /** What people did last about an alarm, for the display of its gate. */
 export const AlarmStateReport = z.strictObject({

@@ -14,9 +14,10 @@ export const LISTENER_LIMIT = 32
 /** Maximum of one paired browser or program. Each screen of a shop is a browser of its own. */
 export const LISTENERS_OF_CALLER = 12
 /**
- * Maximum unread events of one listener. Above this limit, the agent disconnects the listener. Pages then reconnect.
+ * Maximum unread events of one listener. Above this limit, the agent disconnects the listener. Pages then reconnect. One
+ * report of the cloud may end 200 alarms at once.
  */
-export const BACKLOG_LIMIT = 200
+export const BACKLOG_LIMIT = 500
 
 /** Server-sent events for pages and programs (WHATWG HTML §9.2). */
 export interface EventStream {

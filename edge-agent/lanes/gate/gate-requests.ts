@@ -180,7 +180,7 @@ export class GateRequests {
       ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
     })
     if (eventId !== undefined) {
-      gates.alarms.raised(deviceId, eventId)
+      gates.alarms.raised(deviceId, eventId, identifiers.epc ?? identifiers.tagUid)
       this.#alarms.set(answer, eventId)
     }
     await journal.write()

@@ -253,7 +253,8 @@ export class Gates {
       record: journal.add,
       onGone: (tag, leftMs) => this.#exits.add(deviceId, tagNameOf(tag), leftMs),
       onAlarm: (tag, assessment, eventId) => {
-        if (eventId !== undefined) this.alarms.raised(deviceId, eventId)
+        const name = tagNameOf(tag)
+        if (eventId !== undefined) this.alarms.raised(deviceId, eventId, 'epc' in name ? name.epc : name.tagUid)
         onAlarm(deviceId, tag, assessment, eventId)
       },
       onAssessed: (tag, assessment) => this.walks.onAssessed(deviceId, tag, assessment),

@@ -47,8 +47,24 @@ interface Handling {
 const AWAITED_MS = 10 * 60_000
 /** Alarms that are older than this at the start are left to the console, ms. */
 const KEPT_MS = 24 * 3_600_000
-/** Maximum alarms that operators can still handle at their gates. The oldest are then left to the console. */
+/**
+ * Maximum alarms of each gate that operators can still handle there. The first to be left to the console are those with
+ * a cause, then the oldest. It exceeds what the page of a gate keeps (`MORE_KEPT`), so each open line learns its cause.
+ */
 export const ALARMS_LIMIT = 200
+/** Maximum alarms of the gates after a restart. */
+export const RESTORED_LIMIT = 50
+/** Alarms with a cause, or with a newer alarm of their tag, about which each request asks again: the latest ones. */
+const CLOSED_ASKED = 50
+
+interface KnownAlarm {
+  readonly deviceId: string
+  /** EPC or UID; undefined if unknown. */
+  readonly tag: string | undefined
+  readonly raisedMs: number
+  state?: AlarmState
+  lastRow: number
+}
 
 /**
  *   gate alarms ─▶ raised ─▶ an operator at the gate's display ─▶ handle ─▶ journal row ─▶ cloud
@@ -61,7 +77,10 @@ export const ALARMS_LIMIT = 200
  */
 export class HandledAlarms {
   readonly #parts: HandledAlarmsParts
-  readonly #alarms = new Map<string, { deviceId: string; state?: AlarmState; lastRow: number; raisedMs: number }>()
+  /** By event id, the oldest first. */
+  readonly #alarms = new Map<string, KnownAlarm>()
+  /** Place among the open alarms from which the next request asks, if one request cannot name all. */
+  #askedFrom = 0
   /** Events of the alarms before the start, oldest first. */
   readonly #before: readonly ProtectionEvent[]
   /** True if alarms of the last day before the start are missing in `before`. */
@@ -71,9 +90,9 @@ export class HandledAlarms {
     this.#parts = parts
     const rows = parts.ledger.journal.alarmsSince(parts.nowMs() - KEPT_MS)
     const alarms = rows.flatMap(({ body: { event } }) => (event && event.deviceId !== undefined ? [event] : []))
-    this.#before = alarms.slice(-ALARM_STATES_LIMIT)
-    this.isBeforeCut = alarms.length > ALARM_STATES_LIMIT
-    for (const { deviceId = '', eventId } of this.#before) this.#remember(deviceId, eventId)
+    this.#before = alarms.slice(-RESTORED_LIMIT)
+    this.isBeforeCut = alarms.length > RESTORED_LIMIT
+    for (const { deviceId = '', eventId, epc, tagUid } of this.#before) this.#remember(deviceId, eventId, epc ?? tagUid)
     for (const { seq, body } of rows) if (body.evidence?.kind === 'alarm_handled') this.#restore(body.evidence, seq)
   }
 
@@ -91,24 +110,31 @@ export class HandledAlarms {
   }
 
   /** Remembers an alarm of a gate. */
-  raised(deviceId: string, eventId: string): void {
+  raised(deviceId: string, eventId: string, tag?: string): void {
     const wasAwaited = this.isAwaited()
-    this.#remember(deviceId, eventId)
+    this.#remember(deviceId, eventId, tag)
     if (!wasAwaited) this.#parts.onAwaited()
   }
 
   /** True for some minutes after an alarm, until its cause is recorded: a guard may look at the gate and the console. */
   isAwaited(): boolean {
     const sinceMs = this.#parts.nowMs() - AWAITED_MS
-    return [...this.#alarms.values()]
-      .slice(-ALARM_STATES_LIMIT)
-      .some(({ state, raisedMs }) => raisedMs > sinceMs && (state === undefined || state.step === 'acknowledged'))
+    return [...this.#alarms.values()].some((alarm) => alarm.raisedMs > sinceMs && isOpen(alarm))
   }
 
-  #remember(deviceId: string, eventId: string): void {
-    this.#alarms.set(eventId, { deviceId, lastRow: 0, raisedMs: this.#parts.nowMs() })
-    const oldest = this.#alarms.keys().next().value
-    if (this.#alarms.size > ALARMS_LIMIT && oldest !== undefined) this.#alarms.delete(oldest)
+  #remember(deviceId: string, eventId: string, tag: string | undefined): void {
+    this.#alarms.set(eventId, { deviceId, tag, lastRow: 0, raisedMs: this.#parts.nowMs() })
+    const ofGate = [...this.#alarms].filter(([, alarm]) => alarm.deviceId === deviceId)
+    if (ofGate.length <= ALARMS_LIMIT) return
+    const newest = this.#newestOfTags()
+    const [forgotten] = ofGate.find(([id, alarm]) => !isOpen(alarm) || !newest(id, alarm)) ?? ofGate[0] ?? []
+    if (forgotten !== undefined) this.#alarms.delete(forgotten)
+  }
+
+  /** Tells whether an alarm is the newest of its tag. The cloud knows an earlier one no longer as an open alarm. */
+  #newestOfTags(): (eventId: string, alarm: KnownAlarm) => boolean {
+    const newest = new Map([...this.#alarms].map(([eventId, { tag }]) => [tag, eventId]))
+    return (eventId, { tag }) => tag === undefined || newest.get(tag) === eventId
   }
 
   /** What a person did about the alarm. Undefined if it is open. */
@@ -116,11 +142,21 @@ export class HandledAlarms {
     return this.#alarms.get(eventId)?.state
   }
 
-  /** The last alarms, without those about which the cloud lacks a row: its report would be out of date. */
+  /**
+   * All open alarms, and the last others. If there are more than one request can name, requests ask in turns. Alarms
+   * about which the cloud lacks a row are left out: its report would be out of date.
+   */
   request(): AwaitedAlarms {
     const { acked } = this.#parts.ledger.journal
-    const alarms = [...this.#alarms].slice(-ALARM_STATES_LIMIT).filter(([, { lastRow }]) => lastRow <= acked)
-    return new Map(alarms.map(([eventId, { state }]) => [eventId, state]))
+    const isNewest = this.#newestOfTags()
+    const alarms = [...this.#alarms].filter(([, { lastRow }]) => lastRow <= acked)
+    const open = alarms.filter(([eventId, alarm]) => isOpen(alarm) && isNewest(eventId, alarm))
+    const closed = alarms.filter(([eventId, alarm]) => !isOpen(alarm) || !isNewest(eventId, alarm)).slice(-CLOSED_ASKED)
+    const room = ALARM_STATES_LIMIT - closed.length
+    if (this.#askedFrom >= open.length) this.#askedFrom = 0
+    const asked = open.slice(this.#askedFrom, this.#askedFrom + room)
+    this.#askedFrom += room
+    return new Map([...closed, ...asked].map(([eventId, { state }]) => [eventId, state]))
   }
 
   /** Accepts the report of the cloud about requested alarms, except those that an operator has handled meanwhile. */
@@ -129,8 +165,20 @@ export class HandledAlarms {
       const alarm = this.#alarms.get(eventId)
       if (!alarm || !awaited.has(eventId) || alarm.state !== awaited.get(eventId)) continue
       if (alarm.state?.step === step && alarm.state.by === by) continue
-      alarm.state = { step, by }
-      this.#parts.onHandled(alarm.deviceId, eventId, alarm.state)
+      this.#setState(eventId, alarm, { step, by })
+    }
+  }
+
+  /** A cause also ends the earlier open alarms of the tag, which another gate may still show: only the newest is asked about. */
+  #setState(eventId: string, alarm: KnownAlarm, state: AlarmState): void {
+    alarm.state = state
+    this.#parts.onHandled(alarm.deviceId, eventId, state)
+    if (alarm.tag === undefined || isOpen(alarm)) return
+    for (const [earlierId, earlier] of this.#alarms) {
+      if (earlierId === eventId) return
+      if (earlier.tag !== alarm.tag || !isOpen(earlier)) continue
+      earlier.state = state
+      this.#parts.onHandled(earlier.deviceId, earlierId, state)
     }
   }
 
@@ -148,7 +196,7 @@ export class HandledAlarms {
     if (alarm?.deviceId !== deviceId) return undefined
     if (recoveredCent === undefined && isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
     if (isUnseen(alarm.state, seen)) return { state: alarm.state, isChanged: true }
-    const { ledger, journal, nowMs, onHandled } = this.#parts
+    const { ledger, journal, nowMs } = this.#parts
     // The row of the alarm itself must come first.
     await journal.write()
     const atMs = nowMs()
@@ -161,10 +209,15 @@ export class HandledAlarms {
     })
     // Another operator may have disposed of the alarm during the commit.
     if (isSettled(alarm.state, step)) return { state: alarm.state, isChanged: false }
-    alarm.state = { step, by: name }
-    onHandled(deviceId, eventId, alarm.state)
-    return { state: alarm.state, isChanged: false }
+    const state = { step, by: name }
+    this.#setState(eventId, alarm, state)
+    return { state, isChanged: false }
   }
+}
+
+/** True if no cause of the alarm is recorded. */
+function isOpen({ state }: KnownAlarm): boolean {
+  return state === undefined || state.step === 'acknowledged'
 }
 
 /** True if the step changes nothing: it is the state already, or it acknowledges an alarm that has a disposition. */

@@ -123,7 +123,7 @@ describe('the events of the agent', () => {
     socket.pause()
     const closed = once(socket, 'close')
     const long = 'x'.repeat(100_000)
-    for (let i = 0; i < 400; i++) {
+    for (let i = 0; i < 2 * BACKLOG_LIMIT; i++) {
       feed.publish(operator(long))
       await letPromisesSettle()
     }

@@ -190,7 +190,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
   it('are counted as at least so many once the list is cut, also after a reload', async () => {
     for (let n = 0; n < 300; n++) {
       const alarmId = `evt_${++alarms}`
-      bench.agent.gates.alarms.raised(GATE, alarmId)
+      bench.agent.gates.alarms.raised(GATE, alarmId, `tag ${alarmId}`)
       bench.happens(GATE, { ...denied('item_not_paid'), item: `tag ${alarmId}`, alarmId } as never)
     }
     const cut = async () => {
@@ -206,6 +206,14 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
       { eventId: newest, step: 'phantom', by: 'Gustav Holm' },
     ])
     await page.getByText('Mindestens 99 weitere offene Alarme').waitFor()
+    const { alarms: known } = bench.agent.gates
+    const awaited = known.request()
+    known.receive(
+      awaited,
+      [...awaited.keys()].map((eventId) => ({ eventId, step: 'phantom', by: 'Gustav Holm' })),
+    )
+    await page.getByText('weitere offene Alarme').waitFor({ state: 'hidden' })
+    expect(await page.locator('[data-slot="lines"] button', { hasText: 'Bearbeiten' }).count()).toBe(0)
   })
 
   it('need a new sign-in if the session has ended', async () => {

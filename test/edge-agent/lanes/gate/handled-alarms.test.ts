@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ALARMS_LIMIT, HandledAlarms } from '../../../../edge-agent/lanes/gate/handled-alarms.ts'
+import { ALARMS_LIMIT, HandledAlarms, RESTORED_LIMIT } from '../../../../edge-agent/lanes/gate/handled-alarms.ts'
 import type { Journal } from '../../../../edge-agent/ledger/journal/journal.ts'
 import { ALARM_STATES_LIMIT } from '../../../../policy/documents/agent-messages.ts'
 import type { JournalBody } from '../../../../policy/journal.ts'
@@ -154,15 +154,46 @@ describe('an alarm at the display of its gate', () => {
   })
 
   it('says if alarms before the start are missing', () => {
-    const [all, cut] = [ALARM_STATES_LIMIT, ALARM_STATES_LIMIT + 1].map((before) => bench(before).alarms)
-    expect([all?.isBeforeCut, cut?.isBeforeCut, cut?.before.length]).toEqual([false, true, ALARM_STATES_LIMIT])
+    const [all, cut] = [RESTORED_LIMIT, RESTORED_LIMIT + 1].map((before) => bench(before).alarms)
+    expect([all?.isBeforeCut, cut?.isBeforeCut, cut?.before.length]).toEqual([false, true, RESTORED_LIMIT])
   })
 
-  it('asks the cloud about the last alarms only', () => {
+  it('asks the cloud about all open alarms of several gates, in turns if they are too many for a request', () => {
     const { alarms } = bench()
-    for (let n = 0; n < ALARMS_LIMIT; n++) alarms.raised('gate', `evt_${n}`)
-    const asked = [...alarms.request().keys()]
-    expect(asked).toHaveLength(ALARM_STATES_LIMIT)
-    expect(asked.at(-1)).toBe(`evt_${ALARMS_LIMIT - 1}`)
+    const ids = ['gate', 'other'].flatMap((gate) => Array.from({ length: ALARMS_LIMIT }, (_, n) => `${gate}_${n}`))
+    for (const id of ids) alarms.raised(id.split('_')[0] ?? '', id, `tag of ${id}`)
+    const asked = new Set<string>()
+    for (let n = 0; n < 2; n++) {
+      const awaited = alarms.request()
+      expect(awaited.size).toBe(ALARM_STATES_LIMIT)
+      for (const id of awaited.keys()) asked.add(id)
+    }
+    expect([...asked].toSorted()).toEqual(ids.toSorted())
+  })
+
+  it('learns that one cause ended all, also where the tag caused a newer alarm at another gate', () => {
+    const { alarms, steps } = bench()
+    alarms.raised('gate', 'evt_earlier', 'tag 7')
+    for (let n = 0; n < 120; n++) alarms.raised('other', `evt_${n}`, `tag ${n}`)
+    const awaited = alarms.request()
+    alarms.receive(
+      awaited,
+      [...awaited.keys()].flatMap((eventId) =>
+        eventId === 'evt_earlier' ? [] : [{ eventId, step: 'phantom', by: 'Gustav' }],
+      ),
+    )
+    expect(steps).toHaveLength(121)
+    expect(alarms.stateOf('evt_earlier')).toEqual({ step: 'phantom', by: 'Gustav' })
+    expect(alarms.isAwaited()).toBe(false)
+  })
+
+  it('is kept as long as it is open, while newer alarms have causes', async () => {
+    const { alarms, by } = bench()
+    alarms.raised('gate', 'evt_open', 'tag')
+    for (let n = 0; n < ALARMS_LIMIT; n++) {
+      alarms.raised('gate', `evt_${n}`, `tag ${n}`)
+      await alarms.handle('gate', `evt_${n}`, by('phantom'))
+    }
+    expect(alarms.request().has('evt_open')).toBe(true)
   })
 })
