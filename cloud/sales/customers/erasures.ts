@@ -6,7 +6,7 @@ import { logJobFailure } from '../../platform/foundation/log.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { changedRows, type Database, type Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import type { Customer } from './personal-table.ts'
+import { eraseTable, type Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
 
 /**
@@ -118,10 +118,9 @@ export async function completeErasures(database: Database, services: Services): 
 async function complete(database: Database, services: Services, row: Row<'erasure'>): Promise<void> {
   const { platform, authority } = services
   const who = openErased(row, authority.sealer)
-  for (const { erase } of PERSONAL_TABLES) {
-    let count = -1
-    while (count !== 0) count = await database.write((db) => erase({ db, nowMs: platform.clock.wall(), services }, who))
-  }
+  const step: Parameters<typeof eraseTable>[2] = (work) =>
+    database.write((db) => work({ db, nowMs: platform.clock.wall(), services }))
+  for (const table of PERSONAL_TABLES) for await (const _ of eraseTable(table, who, step));
   await database.write(async (db) => {
     await noteChange(
       db,

@@ -4,7 +4,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import { Success, text } from '../../platform/operations/fields.ts'
 import { operation, type ReadContext } from '../../platform/operations/operation.ts'
 import { finishErasure, recordErasure } from './erasures.ts'
-import type { Customer } from './personal-table.ts'
+import { eraseTable, type Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
 
 const UserId = text(128).describe('The customer id that you sent at check-in, at checkout or with engagements.')
@@ -87,10 +87,11 @@ export const eraseCustomerData = operation({
     const who = customerOf(work.caller, userId)
     const erasureId = await work.step((call) => recordErasure(call, who))
     const records: Record<string, number> = {}
-    for (const { table, name = table, erase } of PERSONAL_TABLES) {
+    for (const table of PERSONAL_TABLES) {
+      const { name = table.table } = table
       records[name] = 0
-      for (let count = -1; count !== 0; records[name] += count) {
-        count = await work.step((call) => erase(call, who))
+      for await (const count of eraseTable(table, who, (step) => work.step(step))) {
+        records[name] += count
         work.progress({ records })
       }
     }

@@ -4,7 +4,7 @@ import { amountOf } from '../../shop/loyalty/program.ts'
 import type { ProgramType } from '../../shop/loyalty/schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
+import { erased, personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
 
 function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
   const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
@@ -89,7 +89,7 @@ export const loyaltyEntries: PersonalTable = {
         db,
         await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute(),
       )
-    return ids.length
+    return erased(ids.length)
   },
 }
 
@@ -111,7 +111,7 @@ export const loyaltyMemberships: PersonalTable = {
     // Erases entries that were written since the ledger was erased.
     for (const { program_id } of rows)
       while ((await eraseMembership(db, { program_id, user_id: who.userId }, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
-    return rows.length
+    return erased(rows.length)
   },
 }
 

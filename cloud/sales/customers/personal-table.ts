@@ -23,8 +23,33 @@ export interface PersonalTable {
   readonly name?: string
   /** Rows after position `after`, sorted by id. */
   page?(db: Db, who: Customer, after: string): Promise<PersonalPage>
-  /** Erases some rows. Returns the number of erased rows; 0 if no row is left. */
-  erase(call: Pick<Call, 'db' | 'nowMs' | 'services'>, who: Customer): Promise<number>
+  /** Erases some rows after position `after`. */
+  erase(call: Pick<Call, 'db' | 'nowMs' | 'services'>, who: Customer, after: string): Promise<Erased>
+}
+
+/** Number of erased rows; `next` is set if there may be more. */
+interface Erased {
+  readonly count: number
+  readonly next: string | undefined
+}
+
+/** Result of an erasure that finds only rows that are left. */
+export function erased(count: number): Erased {
+  return { count, next: count === 0 ? undefined : '' }
+}
+
+/** Erases a table in short steps, and yields the number of rows of each. */
+export async function* eraseTable(
+  { erase }: PersonalTable,
+  who: Customer,
+  step: (work: (call: Pick<Call, 'db' | 'nowMs' | 'services'>) => Promise<Erased>) => Promise<Erased>,
+): AsyncGenerator<number> {
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const from: string = after
+    const { count, next } = await step((call) => erase(call, who, from))
+    yield count
+    after = next
+  }
 }
 
 /** Builds a page of rows that were read with limit `ROWS_AT_ONCE`, or of the first of them (`isCut`). */

@@ -4,7 +4,7 @@ import { deleteRequests, messagesOf } from '../../shop/assistance/queries.ts'
 import { toRequest } from '../../shop/assistance/requests.ts'
 import { iso, definedFields } from '../../platform/operations/fields.ts'
 import { loyaltyEntries, loyaltyMemberships } from './personal-loyalty.ts'
-import { personalPage, ROWS_AT_ONCE, type PersonalTable, grouped, type Customer } from './personal-table.ts'
+import { erased, personalPage, ROWS_AT_ONCE, type PersonalTable, grouped, type Customer } from './personal-table.ts'
 import { deleteSubscription } from '../../shop/push/subscriptions.ts'
 import { withinLines } from '../../platform/operations/paging.ts'
 import { sql } from 'kysely'
@@ -85,32 +85,48 @@ async function erasePushDeliveries(db: Db, { tenant, userId }: Customer, limit: 
   return changedRows(db, db.deleteFrom('push_delivery').where('delivery_id', 'in', some))
 }
 
-/** Replaces the customer id in stored events. Returns the number of changed events. */
+/** Stored events of one account that one step reads, so that the step stays short. */
+const EVENTS_AT_ONCE = 5_000
+
+/**
+ * Replaces the customer id in stored events after this number of an event. Their data has no index, so each step reads
+ * some of them.
+ */
 async function eraseFromOutbox(
   db: Db,
   { tenant, userId }: Customer,
   pseudonym: string,
-  limit: number,
-): Promise<number> {
+  after: string,
+): Promise<{ count: number; next: string | undefined }> {
   const named = `"userId":${JSON.stringify(userId)}`
-  const rows = await db
-    .selectFrom('outbox_event')
+  const afterSeq = Number(after || -1)
+  const ofTenant = db.selectFrom('outbox_event').where('tenant', '=', tenant)
+  const read = ofTenant.select('seq').where('seq', '>', afterSeq).orderBy('seq').limit(EVENTS_AT_ONCE)
+  const { last, count } = await db
+    .selectFrom(read.as('read'))
+    .select((eb) => [eb.fn.max<number | null>('seq').as('last'), eb.fn.countAll<number>().as('count')])
+    .executeTakeFirstOrThrow()
+  const isEnd = count < EVENTS_AT_ONCE
+  // `replace` compares exactly, while LIKE ignores case on SQLite.
+  const naming = ofTenant
     .select(['event_id', 'data'])
-    .where('tenant', '=', tenant)
-    // `replace` compares exactly, while LIKE ignores case on SQLite.
     .where(sql<boolean>`replace(data, ${named}, '') <> data`)
-    .limit(limit)
-    .execute()
+    .limit(ROWS_AT_ONCE)
+  const numbered = naming.where('seq', '>', afterSeq).where('seq', '<=', last ?? afterSeq)
+  // Those that the dispatcher has not numbered yet are few, and come last.
+  const rows = [...(await numbered.execute()), ...(isEnd ? await naming.where('seq', 'is', null).execute() : [])]
   for (const { event_id, data } of rows) {
-    const erased = { data: data.replaceAll(named, `"userId":"${pseudonym}"`) }
+    const changed = { data: data.replaceAll(named, `"userId":"${pseudonym}"`) }
     await db
       .updateTable('outbox_event')
-      .set(erased)
+      .set(changed)
       .where('event_id', '=', event_id)
       .where('tenant', '=', tenant)
       .execute()
   }
-  return rows.length
+  // Changed rows are not found again, so the step may begin before them.
+  const isFull = rows.length >= ROWS_AT_ONCE
+  return { count: rows.length, next: isFull ? after : isEnd ? undefined : String(last) }
 }
 
 /** Erasure keeps purchases. A random pseudonym replaces the buyer. */
@@ -152,14 +168,14 @@ const purchases: PersonalTable = {
   },
   async erase({ db, services }, who) {
     const ids = (await purchasesOf(db, who, '', ROWS_AT_ONCE)).map((row) => row.purchase_id)
-    if (ids.length === 0) return 0
+    if (ids.length === 0) return erased(0)
     const pseudonym = newId('anon', services.platform)
     await db
       .updateTable('purchase')
       .set((eb) => ({ user_id: pseudonym, rev: eb('rev', '+', 1) }))
       .where('purchase_id', 'in', ids)
       .execute()
-    return ids.length
+    return erased(ids.length)
   },
 }
 
@@ -200,14 +216,14 @@ const pickupOrders: PersonalTable = {
   /** A random pseudonym replaces the customer. An open order can still be picked up with its code. */
   async erase({ db, services }, who) {
     const ids = (await ordersOf(db, who, '', ROWS_AT_ONCE)).map((row) => row.order_id)
-    if (ids.length === 0) return 0
+    if (ids.length === 0) return erased(0)
     const pseudonym = newId('anon', services.platform)
     await db
       .updateTable('pickup_order')
       .set((eb) => ({ user_id: pseudonym, note: null, rev: eb('rev', '+', 1) }))
       .where('order_id', 'in', ids)
       .execute()
-    return ids.length
+    return erased(ids.length)
   },
 }
 
@@ -233,7 +249,7 @@ const sessions: PersonalTable = {
           rows.map((row) => row.session_id),
         )
         .execute()
-    return rows.length
+    return erased(rows.length)
   },
 }
 
@@ -252,7 +268,7 @@ const follows: PersonalTable = {
   async erase(call, who) {
     const rows = await followsOf(call.db, who, '', ROWS_AT_ONCE)
     for (const row of rows) await unfollow(call, row, who.userId)
-    return rows.length
+    return erased(rows.length)
   },
 }
 
@@ -277,7 +293,7 @@ const likes: PersonalTable = {
         .where('user_id', '=', who.userId)
         .execute()
     }
-    return rows.length
+    return erased(rows.length)
   },
 }
 
@@ -302,7 +318,7 @@ const assistance: PersonalTable = {
       db,
       rows.map((row) => row.request_id),
     )
-    return rows.length
+    return erased(rows.length)
   },
 }
 
@@ -320,20 +336,20 @@ const pushSubscriptions: PersonalTable = {
   async erase({ db }, who) {
     const rows = await pushSubscriptionsOf(db, who, '', ROWS_AT_ONCE)
     for (const row of rows) await deleteSubscription(db, row.subscription_id)
-    return rows.length
+    return erased(rows.length)
   },
 }
 
 /** Notifications that wait to be sent, including those to endpoints of the merchant. */
 const pushDeliveries: PersonalTable = {
   table: 'push_delivery',
-  erase: ({ db }, who) => erasePushDeliveries(db, who, ROWS_AT_ONCE),
+  erase: async ({ db }, who) => erased(await erasePushDeliveries(db, who, ROWS_AT_ONCE)),
 }
 
 /** Stored events contain the customer id in their data. */
 const events: PersonalTable = {
   table: 'outbox_event',
-  erase: ({ db, services }, who) => eraseFromOutbox(db, who, newId('anon', services.platform), ROWS_AT_ONCE),
+  erase: ({ db, services }, who, after) => eraseFromOutbox(db, who, newId('anon', services.platform), after),
 }
 
 /**

@@ -8,7 +8,7 @@ import { connectionOf } from './connection.ts'
 import { CHECK_MINUTES, endUnopenedPayment } from './open-payment.ts'
 import { processPayment } from './process-payment.ts'
 import { ProviderFault } from './provider.ts'
-import { DUE_OF_ACCOUNT, duePayments, dueRefunds, readConfig, updatePayment, taskRunner } from './queries.ts'
+import { duePayments, dueRefunds, readConfig, updatePayment, taskRunner } from './queries.ts'
 import { refundPayment } from './refund-payment.ts'
 import { sendRefund } from './send-refund.ts'
 
@@ -20,8 +20,9 @@ import { sendRefund } from './send-refund.ts'
 /** Maximum time between two checks, and minimum time between two attempts at one row, ms. */
 const POLL_MS = 15_000
 const READ_LIMIT = 50
-/** Maximum number of concurrent requests, of which one account has a share. */
+/** Maximum number of concurrent requests, also of one account, because its provider may not answer. */
 const AT_ONCE = 25
+const AT_ONCE_OF_ACCOUNT = 5
 
 /** A due refund or payment. */
 interface Due {
@@ -67,7 +68,7 @@ async function startDue(
   for (const { id, tenant, due_ms, work } of await readDue(database, services, attempts)) {
     const row = `${id} ${due_ms ?? 0}`
     if (attempts.size >= AT_ONCE) break
-    if (attempts.slotsInUse(tenant) >= DUE_OF_ACCOUNT || attempts.slotsInUse(id) > 0 || tried.has(row)) continue
+    if (attempts.slotsInUse(tenant) >= AT_ONCE_OF_ACCOUNT || attempts.slotsInUse(id) > 0 || tried.has(row)) continue
     tried.set(row, nowMs)
     attempts.start([tenant, id], { id }, work)
   }
@@ -76,9 +77,13 @@ async function startDue(
 
 async function readDue(database: Database, services: Services, attempts: Attempts): Promise<readonly Due[]> {
   const nowMs = services.platform.clock.wall()
-  const busy = attempts.namesWith(DUE_OF_ACCOUNT)
-  const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT, busy)
-  const payments = await duePayments(database.reads, nowMs, READ_LIMIT, busy)
+  const share = {
+    limit: READ_LIMIT,
+    ofAccount: AT_ONCE_OF_ACCOUNT,
+    busy: attempts.namesWith(AT_ONCE_OF_ACCOUNT),
+  }
+  const refunds = await dueRefunds(database.reads, nowMs, share)
+  const payments = await duePayments(database.reads, nowMs, share)
   return [
     ...refunds.map(({ refund_id: id, ...row }) => ({
       ...row,

@@ -164,17 +164,21 @@ export function updatePayment(
 /** Maximum wait until the next check or attempt, ms. If a due time is later, it comes from a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
-/** Due payments and refunds of one account that are handled at once. Its provider may not answer. */
-export const DUE_OF_ACCOUNT = 5
+/** How many due rows to read: in total, of each account, and accounts to leave out. */
+export interface Share {
+  readonly limit: number
+  readonly ofAccount: number
+  readonly busy: readonly string[]
+}
 
-/** Due payments, sorted by due time, some of each account. `busy`: accounts to leave out. */
-export function duePayments(db: Db, nowMs: number, limit: number, busy: readonly string[]): Promise<Row<'payment'>[]> {
+/** Due payments, sorted by due time, some of each account. */
+export function duePayments(db: Db, nowMs: number, { limit, ofAccount, busy }: Share): Promise<Row<'payment'>[]> {
   const ranked = db
     .selectFrom('payment')
     .select(['payment_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
     .$if(busy.length > 0, (rows) => rows.where('tenant', 'not in', busy))
-  const share = db.selectFrom(ranked.as('r')).select('payment_id').where('rank', '<=', DUE_OF_ACCOUNT)
+  const share = db.selectFrom(ranked.as('r')).select('payment_id').where('rank', '<=', ofAccount)
   return db.selectFrom('payment').selectAll().where('payment_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }
 
@@ -184,13 +188,13 @@ export function isDue(dueMs: number, nowMs: number): boolean {
 }
 
 /** Due refunds, like `duePayments`. */
-export function dueRefunds(db: Db, nowMs: number, limit: number, busy: readonly string[]): Promise<Row<'refund'>[]> {
+export function dueRefunds(db: Db, nowMs: number, { limit, ofAccount, busy }: Share): Promise<Row<'refund'>[]> {
   const ranked = db
     .selectFrom('refund')
     .select(['refund_id', sql<number>`row_number() over (partition by tenant order by due_ms)`.as('rank')])
     .where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
     .$if(busy.length > 0, (rows) => rows.where('tenant', 'not in', busy))
-  const share = db.selectFrom(ranked.as('r')).select('refund_id').where('rank', '<=', DUE_OF_ACCOUNT)
+  const share = db.selectFrom(ranked.as('r')).select('refund_id').where('rank', '<=', ofAccount)
   return db.selectFrom('refund').selectAll().where('refund_id', 'in', share).orderBy('due_ms').limit(limit).execute()
 }
 

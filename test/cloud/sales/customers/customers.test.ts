@@ -152,6 +152,37 @@ onEveryDatabase('customers’ rights', (kind) => {
     ).toBe(2)
   })
 
+  it('finds a customer in stored events in short steps, wherever they are', async () => {
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    const event = (seq: number | null, userId: string) => ({
+      event_id: `evt_old_${seq ?? userId}`,
+      tenant,
+      store_id: null,
+      type: 'checkout.completed',
+      at_ms: 0,
+      data: JSON.stringify({ userId }),
+      seq,
+      webhook_id: null,
+    })
+    const others = Array.from({ length: 5_100 }, (_, n) => event(1_000_000 + n, OTHER))
+    const rows = [...others, ...[2_000_000, 2_000_001].map((seq) => event(seq, 'far'))]
+    await database.write(async (db) => {
+      for (let i = 0; i < rows.length; i += 500)
+        await db
+          .insertInto('outbox_event')
+          .values(rows.slice(i, i + 500))
+          .execute()
+      await db.insertInto('outbox_event').values(event(null, 'far')).execute()
+    })
+    expect((await shop.ok('eraseCustomerData', { userId: 'far' })).records.outbox_event).toBe(3)
+    await database.write((db) => db.deleteFrom('outbox_event').where('event_id', 'like', 'evt_old_%').execute())
+  })
+
   it('returns cashback amounts in EUR', async () => {
     const program = (type: string) =>
       shop.ok('createLoyaltyProgram', { storeId: shop.storeId, type, name: type, earningMethods: ['qr_checkin'] })

@@ -71,7 +71,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/payments/due-payments.js',
-        'const payments = await duePayments(database.reads, nowMs, READ_LIMIT, busy);',
+        'const payments = await duePayments(database.reads, nowMs, share);',
         'const payments = [];',
       ),
     ],
