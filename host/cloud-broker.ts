@@ -159,6 +159,7 @@ function openBroker(
         cloud()?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
       onMessage: (from, topic, payload) => cloud()?.messages.hooks.onMessage(from, topic, payload),
       onConnected: (agent) => cloud()?.messages.hooks.onConnected(agent),
+      onDisconnected: (agent) => cloud()?.messages.hooks.onDisconnected(agent),
       onActivity: (agentId) => cloud()?.messages.hooks.onActivity(agentId),
     },
     { log, platform, limits: connectionLimits().broker },

@@ -14,7 +14,7 @@ import { pause } from '../../../policy/platform.ts'
 import { newId } from '../../../policy/ids.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { agentCaller, findAgent } from '../../protection/agent-identity/sessions.ts'
-import { storeState } from '../../protection/agents/documents/agent-state.ts'
+import { storeEnd, storeState } from '../../protection/agents/documents/agent-state.ts'
 import { reportProtectionEvents } from '../../protection/agents/journal/ingest.ts'
 import { perform } from '../../platform/operations/perform.ts'
 import { shares, type Shares } from '../../platform/foundation/shared-slots.ts'
@@ -56,6 +56,8 @@ const STATES_LIMIT = 10_000
 /** If earlier rows of the agent are missing, its batch waits at most 1 s for the process that stores these rows. */
 const GAP_TRIES = 6
 const GAP_PAUSE_MS = 200
+/** Takes the place of a state when the connection of the agent has ended. */
+const ENDED = ''
 
 /** Stores the messages that agents publish. Stores the batches of one agent in the order of their arrival. */
 class AgentInbox {
@@ -89,13 +91,21 @@ class AgentInbox {
     if (!isUnderWay) void this.#parts.tasks.track(this.#writeStates(from, payload))
   }
 
+  /** Stores that the agent is no longer connected. An agent that was cut off publishes nothing. */
+  receiveEnd(from: AgentAddress): void {
+    this.receiveState(from, ENDED)
+  }
+
   async #writeStates(from: AgentAddress, first: string): Promise<void> {
     const { agentId } = from
     try {
       for (let next: string | undefined = first; next !== undefined; next = this.#states.get(agentId)) {
         const state = next
         const { platform, changes } = this.#parts.services()
-        const changed = await this.#parts.database.write((db) => storeState(db, from, state, platform.clock.wall()))
+        const nowMs = platform.clock.wall()
+        const changed = await this.#parts.database.write((db) =>
+          state === ENDED ? storeEnd(db, from, nowMs) : storeState(db, from, state, nowMs),
+        )
         if (changed) changes.publish(agentCaller(changed), { area: 'agents', storeIds: [], events: [] })
         if (this.#states.get(agentId) === state) this.#states.delete(agentId)
       }
@@ -316,6 +326,7 @@ function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks 
       }
     },
     onConnected: (agent) => stores.connected(agent.storeId),
+    onDisconnected: (agent) => inbox.receiveEnd(agent),
     onActivity: (agentId) => services().lastSeen.note(agentId, services().platform.clock.wall()),
     onMessage(from, topic, payload) {
       const { name } = parseTopic(topic) ?? {}

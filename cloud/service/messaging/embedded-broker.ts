@@ -125,6 +125,8 @@ export interface BrokerHooks {
   authenticate(agentId: string, password: string): Promise<(AgentAddress & { accountId: string }) | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
+  /** Called when the last connection of the agent has ended, also without a last will. */
+  onDisconnected(agent: AgentAddress): void
   /**
    * Called for each packet that the agent sends, also for pings. The broker does not call it for last wills, which the
    * broker publishes itself.
@@ -351,6 +353,7 @@ class AgentClients {
     if (!agent || this.#clients.get(agent.agentId) !== client) return
     this.#clients.delete(agent.agentId)
     this.#slots.disconnected(agent.agentId)
+    this.#hooks.onDisconnected(agent)
   }
 
   /** Cuts the agent's connection and frees its slot. */

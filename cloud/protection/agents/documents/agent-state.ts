@@ -49,6 +49,26 @@ export async function storeState(
   return isNew ? row : undefined
 }
 
+/** Stores that the connection of an agent has ended. Returns the agent if open pages must show the change. */
+export async function storeEnd(
+  db: Db,
+  { storeId, agentId }: AgentAddress,
+  nowMs: number,
+): Promise<Row<'agent'> | undefined> {
+  const row = await db
+    .selectFrom('agent')
+    .selectAll()
+    .where('agent_id', '=', agentId)
+    .where('store_id', '=', storeId)
+    .where('online', '=', 1)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const stored = stateOf(row.state)
+  if (stored) await write(db, agentId, { ...stored, closedAt: iso(nowMs) }, { online: 0 })
+  else await db.updateTable('agent').set({ online: 0 }).where('agent_id', '=', agentId).execute()
+  return row
+}
+
 /** No agent is connected before the embedded broker opens. A killed broker could not store that. */
 export async function markAllOffline(db: Db): Promise<void> {
   await db.updateTable('agent').set({ online: 0 }).where('online', '=', 1).execute()

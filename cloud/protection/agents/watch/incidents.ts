@@ -92,7 +92,8 @@ function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number):
       subject: device.deviceId,
       deviceId: device.deviceId,
       detail: `the device is ${device.state}${device.detail === undefined ? '' : `: ${device.detail}`}`,
-      sinceMs: undefined,
+      // Between two checks a device may have worked. If the agent's clock is fast, the time may be in the future.
+      sinceMs: device.since === undefined ? undefined : Math.min(Date.parse(device.since), nowMs),
     }))
   const version = state?.policyVersion
   if (version !== undefined && version < agent.document_version)

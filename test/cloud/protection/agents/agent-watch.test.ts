@@ -105,6 +105,32 @@ onEveryDatabase('the watch over agents', (kind) => {
     expect(await open()).toEqual([])
   })
 
+  it('counts the time of a device from its last recovery, which may lie between two checks', async () => {
+    const deviceId = shop.devices.exit_gate
+    const absentSince = (sinceMs: number) =>
+      hear({ devices: [{ deviceId, state: 'absent', detail: 'no answer', since: new Date(sinceMs).toISOString() }] })
+    await absentSince(nowMs)
+    await watch.check()
+    later(1)
+    // It was ready for 12 s, and failed again.
+    const againMs = nowMs
+    await absentSince(againMs)
+    await watch.check()
+    for (let minutes = 1; minutes <= 14; minutes += 13) {
+      later(minutes)
+      await absentSince(againMs)
+      await watch.check()
+      expect(await open()).toEqual([])
+    }
+    later(1)
+    await absentSince(againMs)
+    await watch.check()
+    expect(await open()).toMatchObject([{ kind: 'device_not_ready', deviceId }])
+    await hear({ devices: [{ deviceId, state: 'ready', since: new Date(nowMs).toISOString() }] })
+    await watch.check()
+    expect(await open()).toEqual([])
+  })
+
   it('keeps the exception of a device if another agent of the store says that the device is ready', async () => {
     const other = await enrolTestAgent(shop)
     const deviceId = shop.devices.exit_gate ?? ''

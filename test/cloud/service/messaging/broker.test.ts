@@ -1,9 +1,11 @@
-import { connect as tcpConnect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect as tcpConnect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { Aedes } from 'aedes'
 import { decodeJwt } from 'jose'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { generate } from 'mqtt-packet'
+import { generate, parser } from 'mqtt-packet'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { openMqttLine } from '../../../../host/mqtt-line.ts'
 import { realPlatform } from '../../../../host/platform.ts'
 import { PACKET_LIMITS, BROKER_LIMITS } from '../../../../cloud/service/messaging/packet-guard.ts'
 import { startBroker, type Broker } from '../../../../cloud/service/messaging/embedded-broker.ts'
@@ -84,6 +86,57 @@ describe('the broker', () => {
       }),
     ).rejects.toThrow(/Bad username|Not authorized/i)
     client.end(true)
+  })
+
+  it('stores that an agent without a last will is no longer connected, and refreshes open pages', async () => {
+    const { tenant } = await shop.cloud.db.database.reads
+      .selectFrom('agent')
+      .select('tenant')
+      .where('agent_id', '=', agent.agentId)
+      .executeTakeFirstOrThrow()
+    const isOnline = async () => {
+      const { agents } = await shop.ok('fetchAgents', { storeId: shop.storeId })
+      return agents.find((each: { agentId: string }) => each.agentId === agent.agentId).online
+    }
+    const client = await connect(agent)
+    client.publish(
+      agentTopic(shop.storeId, agent.agentId, 'state'),
+      JSON.stringify({ online: true, observedAt: new Date().toISOString() }),
+    )
+    await waitFor(async () => expect(await isOnline()).toBe(true))
+    let refreshed = 0
+    const filter = { tenant, topics: new Set(['agents']), storeIds: null }
+    const stop = shop.cloud.cloud.services.changes.subscribe(filter, () => refreshed++)
+    // As the cut network of the demonstration: a clean end.
+    client.end()
+    await waitFor(async () => expect(await isOnline()).toBe(false))
+    await waitFor(() => expect(refreshed).toBe(1))
+    stop?.()
+  })
+
+  it('closes the silent connection of an agent within 20 s: it asks for a keepalive that is short enough', async () => {
+    const listener = createServer()
+    listener.listen(0, '127.0.0.1')
+    await once(listener, 'listening')
+    const { port } = listener.address() as AddressInfo
+    const connecting = once(listener, 'connection') as Promise<[Socket]>
+    const opened = openMqttLine(
+      { url: `mqtt://127.0.0.1:${port}`, clientId: 'a', username: 'a', password: 'b' } as never,
+      5_000,
+    )
+    const [socket] = await connecting
+    const packets = parser()
+    const keepalive = new Promise<number>((resolve) =>
+      packets.on('packet', (packet) => resolve(packet.cmd === 'connect' ? (packet.keepalive ?? 0) : 0)),
+    )
+    socket.on('data', (data) => packets.parse(data))
+    // MQTT 3.1.1 §3.1.2.10: a broker closes the connection after one and a half times the keepalive.
+    const silentSeconds = (await keepalive) * 1.5
+    expect(silentSeconds).toBeGreaterThan(0)
+    expect(silentSeconds).toBeLessThan(20)
+    socket.destroy()
+    await expect(opened).rejects.toThrow()
+    listener.close()
   })
 
   it.each([
@@ -393,6 +446,7 @@ describe('the broker', () => {
         authenticate: () => new Promise(() => undefined),
         onMessage: () => undefined,
         onConnected: () => undefined,
+        onDisconnected: () => undefined,
         onActivity: () => undefined,
       },
       { log, platform: world },
