@@ -16,8 +16,8 @@ export const todayTexts = bilingual({
     kinds: {
       alarm: { title: 'Alarms at the exit', todo: 'Check the goods, then record the cause.' },
       emergency: {
-        title: 'Emergency: an exit was opened',
-        todo: 'Help the people first. Acknowledge it when the exit is shut again.',
+        title: 'Emergency: an exit is open',
+        todo: 'Help the people first. Count the goods when it is over.',
       },
       ageCheck: { title: 'Approvals: age', todo: 'Check the age of the customer and approve the basket.' },
       spotCheck: { title: 'Approvals: spot checks', todo: 'Compare the basket with the goods.' },
@@ -60,8 +60,8 @@ export const todayTexts = bilingual({
     kinds: {
       alarm: { title: 'Alarme am Ausgang', todo: 'Sehen Sie nach der Ware und halten Sie die Ursache fest.' },
       emergency: {
-        title: 'Notfall: ein Ausgang wurde geöffnet',
-        todo: 'Helfen Sie zuerst den Menschen. Bestätigen Sie es, wenn der Ausgang wieder zu ist.',
+        title: 'Notfall: ein Ausgang ist offen',
+        todo: 'Helfen Sie zuerst den Menschen. Zählen Sie die Ware, wenn er vorbei ist.',
       },
       ageCheck: { title: 'Prüfungen: Alter', todo: 'Prüfen Sie das Alter und geben Sie den Warenkorb frei.' },
       spotCheck: { title: 'Prüfungen: Stichproben', todo: 'Vergleichen Sie den Warenkorb mit der Ware.' },

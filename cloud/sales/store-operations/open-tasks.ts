@@ -5,6 +5,7 @@ import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { findStores } from '../../platform/stores/find-stores.ts'
+import { emergencyTimes } from '../../protection/records/emergencies.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
@@ -26,7 +27,6 @@ export const URGENT_TASKS: ReadonlySet<TaskKind> = new Set(['emergency', 'alarm'
 
 /** Exceptions that are tasks of their own kind. All others are `exception`. */
 const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
-  emergency_started: 'emergency',
   gate_alarm: 'alarm',
   gate_bulk_alarm: 'alarm',
   outcome_unknown: 'release',
@@ -37,6 +37,10 @@ const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
   second_charge: 'refund',
   released_after_refund: 'refund',
 }
+
+const EMERGENCY = 'emergency_started'
+/** Maximum devices that emergencies opened and that are counted, the latest first. */
+const EMERGENCIES_LIMIT = 1_000
 
 /** Number of open tasks of a kind in a store, and when the oldest began. */
 interface Waiting {
@@ -68,9 +72,31 @@ async function exceptionsOf(db: Db, storeIds: readonly string[]): Promise<Waitin
     .select((eb) => ['store_id', 'kind', eb.fn.countAll().as('count'), eb.fn.min('raised_ms').as('oldest')])
     .where('store_id', 'in', storeIds)
     .where('acknowledged_ms', 'is', null)
+    .where('kind', '!=', EMERGENCY)
     .groupBy(['store_id', 'kind'])
     .execute()
-  return waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
+  const waiting = waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
+  return [...waiting, ...(await emergenciesOf(db, storeIds))]
+}
+
+/** Emergencies that run. When they have ended, people have time to read about them: they wait as other exceptions do. */
+async function emergenciesOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('protection_exception')
+    .selectAll()
+    .where('store_id', 'in', storeIds)
+    .where('acknowledged_ms', 'is', null)
+    .where('kind', '=', EMERGENCY)
+    .orderBy('raised_ms', 'desc')
+    .limit(EMERGENCIES_LIMIT)
+    .execute()
+  const times = await emergencyTimes(db, rows)
+  return rows.map(({ exception_id: id, store_id: storeId, raised_ms: oldestMs }) => ({
+    storeId,
+    kind: times.get(id)?.endedMs === undefined ? 'emergency' : 'exception',
+    count: 1,
+    oldestMs,
+  }))
 }
 
 async function approvalsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
@@ -130,7 +156,7 @@ export const fetchOpenTasks = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Counts what waits for a person in a store, or in all stores of the caller.',
   description:
-    '`emergency`: emergencies that opened exits, until a person acknowledges the exception. `alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions. Without `storeId`, the answer adds up all stores that the caller may see, and lists those in which something waits.',
+    '`emergency`: devices that an emergency opens now, until it ends or a person acknowledges the exception; afterwards they count as `exception`. `alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions. Without `storeId`, the answer adds up all stores that the caller may see, and lists those in which something waits.',
   changes: false,
   request: z.strictObject({ storeId: Id.optional() }),
   response: z.strictObject({

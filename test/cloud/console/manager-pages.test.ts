@@ -626,6 +626,7 @@ describe('pages of the store manager', () => {
     ]
     await database.write((db) => db.insertInto('protection_exception').values(rows).execute())
     const time = consoleFormats('en').clock(now - 60_000)
+    expect(await get('/console')).toContain('Emergency: an exit is open')
     for (const path of ['/console', '/console/exceptions'])
       expect([path, await get(path)]).toEqual([path, expect.stringContaining(`Emergency: active now since ${time}`)])
     expect(await get('/console/exceptions')).toMatch(/An emergency opened the devices<\/h2>[^]*?Active now/)
@@ -636,6 +637,10 @@ describe('pages of the store manager', () => {
     )
     for (const path of ['/console', '/console/exceptions'])
       expect([path, (await get(path)).includes('ctive now')]).toEqual([path, false])
+    // What is over is read when there is time for it: Today no longer names an emergency.
+    const today = await get('/console')
+    expect(today).not.toContain('Emergency')
+    expect(today).toMatch(/Exceptions<\/strong>/)
     expect(await get('/console/exceptions')).toContain(`Last emergency: began ${time}, ended`)
     await database.write((db) =>
       db.deleteFrom('protection_exception').where('exception_id', 'in', ['exc_began', 'exc_ended']).execute(),
