@@ -51,6 +51,7 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
         csrfToken: CSRF,
       }
     },
+    takePage: () => undefined,
     performAs: (session, { mode, ...call }) =>
       perform({ ...call, caller: callerOf(session.user, mode), isLegacyForm: false }, database, services),
     streamAs: (session, { mode, ...call }) =>

@@ -261,6 +261,7 @@ class Console {
   async show(c: Context, page: ConsolePage | undefined): Promise<Response> {
     const session = await this.#parts.access.sessionOf(c)
     if (!session) return this.#signedOut(c)
+    this.#parts.access.takePage(session)
     const requestId = newId('req', this.#parts.services.platform)
     const preferences = readPreferences(c, this.#isSecure, session)
     try {
@@ -287,6 +288,7 @@ class Console {
   async act(c: Context, page: ConsolePage): Promise<Response> {
     const before = await this.#parts.access.sessionOf(c)
     if (!before) return this.#signedOut(c)
+    this.#parts.access.takePage(before)
     const upload = uploadOf(c, page, before)
     const taken = this.#takeRoom(before, announcedSize(c, upload?.limit ?? FORM_LIMIT))
     if (taken instanceof Failure) return this.#answerForm(c, page, taken)

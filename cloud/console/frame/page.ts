@@ -50,6 +50,8 @@ interface ConsoleCall {
 export interface ConsoleAccess {
   /** The session of the request's cookie; undefined if the browser is signed out. */
   sessionOf(c: Context): Promise<ConsoleSession | undefined>
+  /** Counts a page of the user. Throws 429 if there were too many. */
+  takePage(session: ConsoleSession): void
   /** Performs an operation with the rights of the user. Throws a `Failure`. */
   performAs(session: ConsoleSession, call: ConsoleCall): Promise<OperationResult>
   /** Like `performAs`, for operations that stream a file. */

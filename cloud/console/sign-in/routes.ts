@@ -58,6 +58,7 @@ export function consoleAccess(
       const user = { userId: row.user_id, name: row.name || row.email, email: row.email, accountId, role, storeIds }
       return { user, caller, mode, mayUseLive, csrfToken: formSecretOf(token) }
     },
+    takePage: ({ caller }) => limits.takePage(caller.keyId),
     performAs: (session, { mode, ...call }) => performAs(userInMode(session.caller, mode), call),
     streamAs: async (session, { mode, ...call }) => streamAs(userInMode(session.caller, mode), call),
     signInPage,

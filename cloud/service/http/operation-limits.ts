@@ -8,6 +8,12 @@ const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 /** Limit of one publishable key over all addresses. */
 const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 
+/**
+ * Pages of the console of one user, as parts of the limit of a key. A page reads some ten operations. Some tabs that each
+ * refresh three parts a second stay below it.
+ */
+const PAGES = { perSecond: 0.4, burst: 1.2 }
+
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
 /**
@@ -38,6 +44,18 @@ export class OperationLimits {
     headers['ratelimit-policy'] = `"${name}";q=${allowance.burst};w=${Math.ceil(allowance.burst / allowance.perSecond)}`
     headers['ratelimit'] = `"${name}";r=${remaining};t=${resetSeconds}`
     if (!allowed) throw new Failure('resource-exhausted', 'too many requests', { retryAfter: resetSeconds })
+  }
+
+  /**
+   * Takes one page of the console from the user's bucket: what the page reads is not counted again. Throws 429 when the
+   * bucket is empty.
+   */
+  takePage(userId: string): void {
+    const { rateLimit } = this.#config
+    if (rateLimit === 0) return
+    const allowance = { perSecond: rateLimit * PAGES.perSecond, burst: rateLimit * PAGES.burst }
+    const { allowed, resetSeconds } = this.#limiter.take(`pages ${userId}`, allowance)
+    if (!allowed) throw new Failure('resource-exhausted', 'too many pages', { retryAfter: resetSeconds })
   }
 
   #takeFor(caller: AuthenticatedCaller | undefined, operation: Operation, address: string): NamedVerdict {

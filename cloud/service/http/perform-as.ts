@@ -22,7 +22,8 @@ interface PageCall {
 
 /**
  * Performs an operation for a page of the console, in this process. Makes the same checks as an HTTP call: role, rate
- * limit, fields and package; writes the same audit row. Throws a `Failure`.
+ * limit, fields and package; writes the same audit row. A page counts as one request, whatever it reads
+ * (`OperationLimits.takePage`). Throws a `Failure`.
  */
 export type PerformAs = (caller: UserCaller | AnonymousCaller, call: PageCall) => Promise<OperationResult>
 
@@ -47,7 +48,8 @@ function admitted(
 ): OperationRequest {
   const user = caller.kind === 'user' ? caller : undefined
   const address = caller.kind === 'anyone' ? caller.address : ''
-  limits.take(user, operation, address, {})
+  // `takePage` has counted what a page reads.
+  if (!user || operation.changes || operation.stream) limits.take(user, operation, address, {})
   return {
     operation,
     caller: pickCaller(user, operation, address),

@@ -58,6 +58,16 @@ describe('rate limits by address', () => {
     expect(await ask('2001:db8:1:4::1', 'agentLogin', { agentId: 'agt_x' })).toBe(200)
   })
 
+  it('count a page of the console as one request, whatever it reads, apart from the API', async () => {
+    const cookie = `__Host-untag_session=${await cloud.user('owner')}`
+    const statuses: number[] = []
+    for (let n = 0; n < 61; n++) statuses.push((await cloud.get('/console?mode=test&store=all', { cookie })).status)
+    expect(statuses).toEqual([...Array.from({ length: 60 }, () => 200), 429])
+    // Another user is not affected.
+    const other = `__Host-untag_session=${await cloud.user('manager')}`
+    expect((await cloud.get('/console?mode=test', { cookie: other })).status).toBe(200)
+  })
+
   it('of one shopper do not use up the limit of a publishable key', async () => {
     const authorization = `Bearer ${await cloud.key('publishable')}`
     const look = (from: string) => ask(from, 'fetchStores', {}, { authorization })
