@@ -7,6 +7,8 @@ import { FilterBar } from './table.tsx'
 
 /** Maximum length of a search, characters. */
 const SEARCH_LIMIT = 120
+/** Maximum number of stores whose products a search in all stores reads. */
+const STORES_SEARCHED = 20
 
 export interface FoundProducts {
   readonly products: readonly Product[]
@@ -23,6 +25,22 @@ export async function productsFound(at: PageContext, limit: number): Promise<Fou
   const cursor = at.query.get('cursor') ?? undefined
   const filter = { ...(category !== undefined && { category }), ...(cursor !== undefined && { cursor }) }
   return at.run(fetchProducts, { storeId, limit, ...filter })
+}
+
+/** The products that the search of the address (`q`) finds in the first stores; empty without a search. */
+export async function productsOfStores(
+  at: PageContext,
+  storeIds: readonly string[],
+  limit: number,
+): Promise<readonly Product[]> {
+  const q = at.query.get('q')?.trim().slice(0, SEARCH_LIMIT) ?? ''
+  const products = new Map<string, Product>()
+  for (const storeId of storeIds.slice(0, STORES_SEARCHED)) {
+    if (q === '' || products.size >= limit) break
+    const found = await at.run(searchProducts, { storeId, q, limit })
+    for (const product of found.products) products.set(product.productId, product)
+  }
+  return [...products.values()].slice(0, limit)
 }
 
 /** The field of the search. */

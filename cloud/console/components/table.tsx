@@ -80,33 +80,35 @@ export function rowsOfPage<R>(at: PageContext, rows: readonly R[]): { rows: read
   return { rows: rows.slice(from, to), ...(to < rows.length && { nextCursor: String(to) }) }
 }
 
-/** Leads to the next page of a list with a cursor, and back to the first. */
+/** Leads to the next page of a list with a cursor, and back to the first. `name`: of the cursor in the address. */
 export function Pagination({
   at,
   shown,
   total,
   nextCursor,
+  name = 'cursor',
 }: {
   at: PageContext
   shown: number
   total?: number | undefined
   nextCursor?: string | undefined
+  name?: string
 }) {
   const texts = at.texts.frame
   const hrefWith = (cursor: string | undefined) => {
     const query = new URLSearchParams(at.query)
-    query.delete('cursor')
-    if (cursor !== undefined) query.set('cursor', cursor)
+    query.delete(name)
+    if (cursor !== undefined) query.set(name, cursor)
     return `${at.path}?${query}`
   }
-  if (nextCursor === undefined && !at.query.has('cursor')) return null
+  if (nextCursor === undefined && !at.query.has(name)) return null
   return (
     <nav class="pages" aria-label={texts.moreRows}>
       <span class="soft small">
         {total === undefined ? null : texts.shown(at.formats.number(shown), at.formats.number(total))}
       </span>
       <span class="row">
-        {at.query.has('cursor') ? (
+        {at.query.has(name) ? (
           <a class="button" href={hrefWith(undefined)}>
             {texts.firstPage}
           </a>
@@ -138,7 +140,7 @@ export function Table<R>({
 }: {
   caption: string
   isCaptionShown?: boolean
-  columns: readonly Column<R>[]
+  columns: readonly Column<NoInfer<R>>[]
   rows: readonly R[]
 }) {
   return (

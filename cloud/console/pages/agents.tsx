@@ -8,6 +8,7 @@ import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
+import { ChooseToChange, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
@@ -114,16 +115,24 @@ export type Device = z.output<typeof fetchDevices.response>['devices'][number]
 /** What the page shows. Without devices, the role or the package does not allow to read them. */
 interface AgentsView {
   readonly agents: readonly Agent[]
-  readonly devices: readonly Device[]
-  readonly total: number
+  readonly agentsTotal: number
+  readonly nextAgents: string | undefined
+  readonly devices: readonly OfStore<Device>[]
+  /** Unknown while all stores are chosen. */
+  readonly total: number | undefined
   readonly nextCursor: string | undefined
 }
+
+/** Agents or devices on a page. */
+const PAGE = 50
+/** Name of the cursor of the agents in the address. */
+const AGENTS_CURSOR = 'agents'
 
 /** State of the agents and devices of a store. */
 export const agentsPage = page<AgentsView>({
   path: '/console/agents',
   roles: ['owner', 'admin', 'manager', 'associate', 'viewer'],
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'device' },
   live: ['agents', 'protection'],
   title: (texts) => texts.agents.title,
@@ -157,24 +166,27 @@ export const agentsPage = page<AgentsView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
-    const cursor = at.query.get('cursor') ?? undefined
-    const agents = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
-    const devices = await at.runIfAllowed(fetchDevices, { storeId, limit: 50, ...(cursor !== undefined && { cursor }) })
+    const after = at.query.get(AGENTS_CURSOR) ?? undefined
+    const agents = await at.runIfAllowed(fetchAgents, {
+      ...(at.store && { storeId: at.store.storeId }),
+      limit: PAGE,
+      ...(after !== undefined && { cursor: after }),
+    })
     return {
       agents: agents?.agents ?? [],
-      devices: devices?.devices ?? [],
-      total: devices?.total ?? 0,
-      nextCursor: devices?.nextCursor,
+      agentsTotal: agents?.total ?? 0,
+      nextAgents: agents?.nextCursor,
+      ...(await devicesOf(at)),
     }
   },
   view: (at) => (
     <div class="stack wide">
       <Live at={at} id="agents">
-        <Agents at={at} agents={at.data.agents} />
+        <Agents at={at} {...at.data} />
         <Devices at={at} {...at.data} />
       </Live>
-      {at.has(rolesFrom('manager')) ? (
+      <ChooseToChange at={at} />
+      {at.store && at.has(rolesFrom('manager')) ? (
         <>
           <InstallAgent at={at} />
           <SetUp at={at} />
@@ -183,6 +195,22 @@ export const agentsPage = page<AgentsView>({
     </div>
   ),
 })
+
+async function devicesOf(at: PageContext): Promise<Pick<AgentsView, 'devices' | 'total' | 'nextCursor'>> {
+  const read = (about: { storeId: string; limit: number; cursor?: string }) => at.runIfAllowed(fetchDevices, about)
+  if (!at.store) {
+    const found = await rowsOfStores(at, async (about) => {
+      const part = await read(about)
+      return part && { rows: part.devices, nextCursor: part.nextCursor }
+    })
+    return { devices: found.rows, total: undefined, nextCursor: found.nextCursor }
+  }
+  const { storeId } = at.store
+  const cursor = at.query.get('cursor') ?? undefined
+  const found = await read({ storeId, limit: PAGE, ...(cursor !== undefined && { cursor }) })
+  const devices = (found?.devices ?? []).map((device) => ({ ...device, storeId }))
+  return { devices, total: found?.total ?? 0, nextCursor: found?.nextCursor }
+}
 
 const TONES = {
   online: 'ok',
@@ -198,7 +226,7 @@ function stateOf({ state, online }: Agent): keyof typeof TONES {
   return online ? 'online' : 'offline'
 }
 
-function Agents({ at, agents }: { at: ViewContext; agents: readonly Agent[] }) {
+function Agents({ at, agents, agentsTotal, nextAgents }: { at: ViewContext } & AgentsView) {
   const t = at.texts.agents
   if (agents.length === 0)
     return (
@@ -215,6 +243,7 @@ function Agents({ at, agents }: { at: ViewContext; agents: readonly Agent[] }) {
         rows={agents}
         columns={[
           { label: t.agent, kind: 'head', cell: (agent) => agent.name },
+          ...storeColumn(at),
           {
             label: at.texts.frame.state,
             cell: (agent) => <Badge tone={TONES[stateOf(agent)]}>{t.states[stateOf(agent)]}</Badge>,
@@ -241,6 +270,7 @@ function Agents({ at, agents }: { at: ViewContext; agents: readonly Agent[] }) {
             : []),
         ]}
       />
+      <Pagination at={at} shown={agents.length} total={agentsTotal} nextCursor={nextAgents} name={AGENTS_CURSOR} />
     </Card>
   )
 }
@@ -296,13 +326,16 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
             {
               label: t.device,
               kind: 'head',
-              cell: ({ deviceId, name, deviceType }) => (
+              cell: ({ deviceId, name, deviceType, storeId }) => (
                 <>
-                  <a href={`/console/agents/${deviceId}`}>{name ?? t.types[deviceType]}</a>
+                  <a href={`/console/agents/${deviceId}${at.store ? '' : `?store=${storeId}`}`}>
+                    {name ?? t.types[deviceType]}
+                  </a>
                   {name === undefined ? null : <span class="sub">{t.types[deviceType]}</span>}
                 </>
               ),
             },
+            ...storeColumn(at),
             { label: t.agent, cell: ({ agentId }) => names.get(agentId ?? '') ?? t.unassigned },
             { label: t.place, cell: (device) => placeOf(at, device) ?? '–' },
             { label: t.health, cell: (device) => <DeviceHealth at={at} device={device} /> },

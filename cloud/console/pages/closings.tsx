@@ -5,14 +5,21 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Card, Figures, EmptyState, PrintButton } from '../components/card.tsx'
 import { Confirm } from '../components/form.tsx'
 import { Pagination, Table } from '../components/table.tsx'
+import { ChooseToChange, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
+import { notFound } from '../../platform/foundation/failure.ts'
 import { csvFile } from '../frame/csv-file.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Listing = z.output<typeof fetchClosings.response>
 type Closing = Listing['closings'][number]
+type ListedClosing = OfStore<Closing>
 
 /** What the page shows. `chosen`: the closing that the address names. */
-type ClosingsView = Partial<Listing> & { readonly chosen?: Closing }
+interface ClosingsView {
+  readonly closings?: readonly ListedClosing[]
+  readonly nextCursor?: string | undefined
+  readonly chosen?: Closing
+}
 
 const PAGE = 20
 
@@ -20,7 +27,7 @@ const PAGE = 20
 export const closingsPage = page<ClosingsView>({
   path: '/console/closings',
   roles: rolesFrom('viewer'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'chart' },
   title: (texts) => texts.closings.title,
   lead: (at) => at.texts.closings.lead,
@@ -38,46 +45,33 @@ export const closingsPage = page<ClosingsView>({
   },
   async load(at) {
     const cursor = at.query.get('cursor') ?? undefined
-    const found = await at.runIfAllowed(fetchClosings, {
-      storeId: at.store?.storeId ?? '',
-      limit: PAGE,
-      ...(cursor !== undefined && { cursor }),
-    })
+    const read = async (about: { storeId: string; limit: number; cursor?: string }) => {
+      const found = await at.runIfAllowed(fetchClosings, about)
+      return found && { rows: found.closings, nextCursor: found.nextCursor }
+    }
+    if (!at.store) {
+      const { rows: closings, nextCursor } = await rowsOfStores(at, read)
+      return { closings, nextCursor }
+    }
+    const { storeId } = at.store
+    const part = await read({ storeId, limit: PAGE, ...(cursor !== undefined && { cursor }) })
+    const found = part && {
+      closings: part.rows.map((closing) => ({ ...closing, storeId })),
+      nextCursor: part.nextCursor,
+    }
     const chosen = /^[1-9]\d{0,8}$/.exec(at.query.get('closing') ?? '')?.[0]
     if (chosen === undefined) return found ?? {}
-    const before = { storeId: at.store?.storeId ?? '', limit: 1, cursor: String(Number(chosen) + 1) }
+    const before = { storeId, limit: 1, cursor: String(Number(chosen) + 1) }
     const [closing] = (await at.runIfAllowed(fetchClosings, before))?.closings ?? []
     return { ...found, ...(closing?.number === Number(chosen) && { chosen: closing }) }
   },
   view(at) {
     const t = at.texts.closings
-    const { closings = [], nextCursor, chosen } = at.data
-    const latest = at.query.has('cursor') ? undefined : closings[0]
-    const shown = chosen ?? latest
+    const { closings = [], nextCursor } = at.data
     return (
       <div class="stack wide">
-        <div class="row no-print">
-          {at.has(rolesFrom('manager')) && isOpenDay(at, closings[0]) ? (
-            <Confirm
-              at={at}
-              action="close"
-              label={t.close}
-              question={t.closeQuestion}
-              explanation={t.closeText}
-              confirm={t.close}
-            />
-          ) : null}
-          {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
-        </div>
-        {shown ? <Shown at={at} closing={shown} /> : null}
-        {closings.length === 0 ? null : (
-          <div class="row no-print">
-            <PrintButton label={t.print} />
-            <a class="button" href={`${at.path}?file`} download>
-              {t.export}
-            </a>
-          </div>
-        )}
+        <ChooseToChange at={at} />
+        {at.store ? <OfOneStore at={at} /> : null}
         <Card title={t.all} flush>
           {closings.length === 0 ? (
             <EmptyState icon="chart" title={t.nothing}>
@@ -93,15 +87,51 @@ export const closingsPage = page<ClosingsView>({
   },
 })
 
+/** What a person can do in one store, and the chosen closing, or else the latest one. */
+function OfOneStore({ at }: { at: ViewContext<ClosingsView> }) {
+  const t = at.texts.closings
+  const { closings = [], chosen } = at.data
+  const latest = at.query.has('cursor') ? undefined : closings[0]
+  const shown = chosen ?? latest
+  return (
+    <>
+      <div class="row no-print">
+        {at.has(rolesFrom('manager')) && isOpenDay(at, closings[0]) ? (
+          <Confirm
+            at={at}
+            action="close"
+            label={t.close}
+            question={t.closeQuestion}
+            explanation={t.closeText}
+            confirm={t.close}
+          />
+        ) : null}
+        {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
+      </div>
+      {shown ? <Shown at={at} closing={shown} /> : null}
+      {closings.length === 0 ? null : (
+        <div class="row no-print">
+          <PrintButton label={t.print} />
+          <a class="button" href={`${at.path}?file`} download>
+            {t.export}
+          </a>
+        </div>
+      )}
+    </>
+  )
+}
+
 /** Maximum number of pages in the file: the closings of 27 years. */
 const FILE_PAGES = 20
 
 /** All closings of the store, the oldest first. */
 async function allClosings(at: PageContext): Promise<Closing[]> {
+  if (!at.store) throw notFound('store')
+  const { storeId } = at.store
   const all: Closing[] = []
   let cursor: string | undefined
   for (let n = 0; n < FILE_PAGES; n++) {
-    const about = { storeId: at.store?.storeId ?? '', limit: 500, ...(cursor !== undefined && { cursor }) }
+    const about = { storeId, limit: 500, ...(cursor !== undefined && { cursor }) }
     const found = await at.run(fetchClosings, about)
     all.push(...found.closings)
     cursor = found.nextCursor
@@ -186,13 +216,13 @@ function Shown({ at, closing }: { at: ViewContext; closing: Closing }) {
 }
 
 /** The page with this closing in place of the latest. */
-function hrefOf(at: ViewContext, { number }: Closing): string {
-  const query = new URLSearchParams(at.query)
+function hrefOf(at: ViewContext, { number, storeId }: ListedClosing): string {
+  const query = new URLSearchParams(at.store ? at.query : { store: storeId })
   query.set('closing', String(number))
   return `${at.path}?${query}`
 }
 
-function Closings({ at, closings }: { at: ViewContext; closings: readonly Closing[] }) {
+function Closings({ at, closings }: { at: ViewContext; closings: readonly ListedClosing[] }) {
   const t = at.texts.closings
   const money = (cents: number) => at.formats.money(cents / 100)
   return (
@@ -205,6 +235,7 @@ function Closings({ at, closings }: { at: ViewContext; closings: readonly Closin
           kind: 'head',
           cell: (closing) => <a href={hrefOf(at, closing)}>{daysOf(at, closing)}</a>,
         },
+        ...storeColumn(at),
         { label: t.number, kind: 'number', cell: ({ number }) => at.formats.number(number) },
         { label: t.sales, kind: 'number', cell: ({ salesCent }) => money(salesCent) },
         { label: t.refunds, kind: 'number', cell: ({ refundCent }) => money(refundCent) },

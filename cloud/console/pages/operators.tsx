@@ -13,19 +13,25 @@ import { Confirm, ActionForm, formId, Submit } from '../components/form.tsx'
 import { TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
 import { List, Pagination, rowsOfPage } from '../components/table.tsx'
+import { storeName, StoreOfRow } from '../components/all-stores.tsx'
+import { ChooseToChange, partOf, rowsOfStores, type RowsOfStores } from '../components/rows-of-stores.tsx'
 import { NO_FORM, type FormState } from '../frame/form.ts'
 import { QrCode } from '../components/passkey.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
 
 type Operators = z.output<typeof fetchOperators.response>['operators']
+/** What the page shows. `total` is unknown while all stores are chosen. */
+interface OperatorsView extends RowsOfStores<Operators[number]> {
+  readonly total?: number
+}
 type Registered = z.output<typeof registerOperator.response>
 type Updated = z.output<typeof updateOperator.response>
 
 /** Staff who may approve at the stations, their badges, and the set-up code of a device. */
-export const operatorsPage = page<Operators>({
+export const operatorsPage = page<OperatorsView>({
   path: '/console/operators',
   roles: rolesFrom('manager'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'people' },
   title: (texts) => texts.operators.title,
   lead: (at) => at.texts.operators.lead,
@@ -63,43 +69,57 @@ export const operatorsPage = page<Operators>({
       done: (texts) => texts.operators.removed,
     },
   },
-  load: async (at) => (await at.runIfAllowed(fetchOperators, { storeId: at.store?.storeId ?? '' }))?.operators ?? [],
+  async load(at) {
+    const listOf = async (storeId: string) => (await at.runIfAllowed(fetchOperators, { storeId }))?.operators ?? []
+    if (!at.store) return rowsOfStores(at, async ({ storeId, ...about }) => partOf(await listOf(storeId), about))
+    const all = await listOf(at.store.storeId)
+    return { nextCursor: undefined, ...rowsOfPage(at, all), total: all.length }
+  },
   view(at) {
     const t = at.texts.operators
-    const form = formOf(at, 'register')
-    const shown = rowsOfPage(at, at.data)
+    const { rows, total, nextCursor } = at.data
     return (
       <div class="stack wide">
         <Card title={t.list} flush>
-          {at.data.length === 0 ? (
+          {rows.length === 0 ? (
             <EmptyState icon="people" title={t.nothing}>
               {t.nothingText}
             </EmptyState>
           ) : (
             <List>
-              {shown.rows.map((operator) => (
+              {rows.map((operator) => (
                 <li>
                   <Person at={at} operator={operator} />
                 </li>
               ))}
             </List>
           )}
-          <Pagination at={at} shown={shown.rows.length} total={at.data.length} nextCursor={shown.nextCursor} />
+          <Pagination at={at} shown={rows.length} total={total} nextCursor={nextCursor} />
         </Card>
-        <Card title={t.add}>
-          <ActionForm at={at} action="register">
-            <TextField form={form} name="name" label={t.name} hint={t.nameHint} maxlength={80} required />
-            <PinField form={form} at={at} />
-            <p class="small soft">{t.addHint}</p>
-            <div>
-              <Submit>{t.register}</Submit>
-            </div>
-          </ActionForm>
-        </Card>
+        <ChooseToChange at={at} />
+        {at.store ? <AddOperator at={at} /> : null}
       </div>
     )
   },
 })
+
+/** Form that registers a person. */
+function AddOperator({ at }: { at: ViewContext }) {
+  const t = at.texts.operators
+  const form = formOf(at, 'register')
+  return (
+    <Card title={t.add}>
+      <ActionForm at={at} action="register">
+        <TextField form={form} name="name" label={t.name} hint={t.nameHint} maxlength={80} required />
+        <PinField form={form} at={at} />
+        <p class="small soft">{t.addHint}</p>
+        <div>
+          <Submit>{t.register}</Submit>
+        </div>
+      </ActionForm>
+    </Card>
+  )
+}
 
 /** One person of the list, with the buttons for badge, PIN and removal. */
 function Person({ at, operator }: { at: ViewContext; operator: Operators[number] }) {
@@ -109,6 +129,7 @@ function Person({ at, operator }: { at: ViewContext; operator: Operators[number]
     <>
       <div>
         <strong>{name}</strong>
+        <StoreOfRow at={at} storeId={operator.storeId} />
         <span class="row">
           <Badge>{t.badge}</Badge>
           {hasPin ? <Badge>{t.pin}</Badge> : null}
@@ -209,7 +230,7 @@ function OperatorBadge({ at, operator }: { at: ViewContext; operator: Registered
         <QrCode text={operator.badge ?? ''} label={t.qrOf(operator.name)} />
         <div>
           <h2>{operator.name}</h2>
-          <p>{at.store?.tradingName}</p>
+          <p>{storeName(at, operator.storeId)}</p>
           <p class="soft small">{t.badgeUse}</p>
         </div>
       </section>

@@ -6,11 +6,13 @@ import {
 } from '../../sales/click-and-collect/operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
-import { Badge, Card } from '../components/card.tsx'
+import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { Live } from '../components/live.tsx'
-import { Moment } from '../components/table.tsx'
+import { storeName } from '../components/all-stores.tsx'
+import { rowsOfLists, storeColumn, storesByName, type RowsOfStores } from '../components/rows-of-stores.tsx'
+import { Moment, Pagination, Table } from '../components/table.tsx'
 import { deviceLabel } from '../components/device-label.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
@@ -32,6 +34,8 @@ interface Locker {
 
 /** What the page shows. `found` is the order of a pick-up code. */
 interface OrdersView {
+  /** Instead of `columns`, while all stores are chosen. */
+  readonly ofStores?: RowsOfStores<Order>
   readonly columns: Readonly<Record<Column, { orders: readonly Order[]; total: number }>>
   readonly found: Order | undefined
   readonly lockers: readonly Locker[]
@@ -41,11 +45,11 @@ interface OrdersView {
 export const ordersPage = page<OrdersView>({
   path: '/console/orders',
   roles: rolesFrom('viewer'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'orders', tasks: ['order'] },
   live: ['click and collect'],
   title: (texts) => texts.orders.title,
-  lead: (at) => at.texts.orders.lead,
+  lead: (at) => (at.store ? at.texts.orders.lead : at.texts.orders.leadOfStores),
   actions: {
     find: {
       operation: verifyPickupCode,
@@ -87,7 +91,8 @@ export const ordersPage = page<OrdersView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
+    if (!at.store) return { columns: NO_COLUMNS, found: undefined, lockers: [], ofStores: await ordersOfStores(at) }
+    const { storeId } = at.store
     const read = async (status: Column) => {
       const found = await at.runIfAllowed(fetchClickCollectOrders, { storeId, status, limit: IN_COLUMN })
       return { orders: (found?.orders ?? []).toReversed(), total: found?.total ?? 0 }
@@ -104,7 +109,8 @@ export const ordersPage = page<OrdersView>({
   },
   view(at) {
     const t = at.texts.orders
-    const { found, columns } = at.data
+    const { found, columns, ofStores } = at.data
+    if (ofStores) return <OrdersOfStores at={at} {...ofStores} />
     return (
       <div class="stack wide">
         {at.has(rolesFrom('associate')) ? <PickUp at={at} found={found} /> : null}
@@ -127,6 +133,81 @@ export const ordersPage = page<OrdersView>({
     )
   },
 })
+
+const EMPTY = { orders: [], total: 0 }
+const NO_COLUMNS = { pending: EMPTY, confirmed: EMPTY, preparing: EMPTY, ready: EMPTY }
+
+/** The open orders of all stores, the new ones first. */
+function ordersOfStores(at: PageContext): Promise<RowsOfStores<Order>> {
+  const lists = COLUMNS.flatMap((status) =>
+    storesByName(at).map((storeId) => ({
+      name: `${status}-${storeId}`,
+      storeId,
+      read: async (about: { limit: number; cursor?: string }) => {
+        const found = await at.runIfAllowed(fetchClickCollectOrders, { storeId, status, ...about })
+        return found && { rows: found.orders, nextCursor: found.nextCursor }
+      },
+    })),
+  )
+  return rowsOfLists(at, lists)
+}
+
+/** The orders of all stores as a list. They are packed and handed over on the board of their store. */
+function OrdersOfStores({ at, rows, nextCursor }: { at: ViewContext<OrdersView> } & RowsOfStores<Order>) {
+  const t = at.texts.orders
+  return (
+    <div class="stack wide">
+      <Live at={at} id="orders">
+        <Card flush>
+          {rows.length === 0 ? (
+            <EmptyState icon="orders" title={t.none} />
+          ) : (
+            <Table
+              caption={t.title}
+              rows={rows}
+              columns={[
+                {
+                  label: t.title,
+                  kind: 'head',
+                  cell: ({ orderId }) => t.order(orderId.slice(-6)),
+                },
+                ...storeColumn(at),
+                { label: at.texts.frame.state, cell: ({ status }) => <Badge>{t.columns[status as Column]}</Badge> },
+                { label: t.due, cell: (order) => <Due at={at} order={order} /> },
+                { label: t.goods, cell: (order) => <Goods at={at} order={order} /> },
+                {
+                  label: at.texts.today.open,
+                  kind: 'actions',
+                  cell: ({ orderId, storeId }) => (
+                    <a
+                      class="button"
+                      href={`${at.path}?store=${storeId}`}
+                      aria-label={`${at.texts.today.open}: ${t.order(orderId.slice(-6))}, ${storeName(at, storeId)}`}
+                    >
+                      {at.texts.today.open}
+                    </a>
+                  ),
+                },
+              ]}
+            />
+          )}
+        </Card>
+        <Pagination at={at} shown={rows.length} nextCursor={nextCursor} />
+      </Live>
+    </div>
+  )
+}
+
+/** When the customer comes. */
+function Due({ at, order }: { at: ViewContext; order: Order }) {
+  const dueMs = Date.parse(order.pickupTime ?? order.estimatedPickupAt)
+  return (
+    <>
+      <Moment ms={dueMs} text={at.formats.moment(dueMs)} />{' '}
+      {dueMs < at.nowMs ? <Badge tone="warn">{at.texts.orders.late}</Badge> : null}
+    </>
+  )
+}
 
 /** Cabinets of the store that may hold an order. */
 async function lockersOf(at: PageContext, storeId: string): Promise<Locker[]> {
@@ -247,7 +328,6 @@ function Packed({ at, order }: { at: ViewContext<OrdersView>; order: Order }) {
 function OrderCard({ at, order, column }: { at: ViewContext<OrdersView>; order: Order; column: Column }) {
   const t = at.texts.orders
   const { orderId, total, note } = order
-  const dueMs = Date.parse(order.pickupTime ?? order.estimatedPickupAt)
   const orderedMs = Date.parse(order.createdAt)
   return (
     <article class="card stack tight">
@@ -259,8 +339,7 @@ function OrderCard({ at, order, column }: { at: ViewContext<OrdersView>; order: 
         {t.ordered} <Moment ms={orderedMs} text={at.formats.moment(orderedMs)} />
       </span>
       <span class="sub">
-        {t.due} <Moment ms={dueMs} text={at.formats.moment(dueMs)} /> · {at.formats.money(total)}{' '}
-        {dueMs < at.nowMs ? <Badge tone="warn">{t.late}</Badge> : null}
+        {t.due} <Due at={at} order={order} /> · {at.formats.money(total)}
       </span>
       {at.has(rolesFrom('associate')) ? (
         <>

@@ -5,10 +5,21 @@ import { fetchStock, setStock } from '../../shop/stock/operations.ts'
 import { Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { Results, Pagination, Table } from '../components/table.tsx'
-import { ProductSearch, productsFound } from '../components/product-search.tsx'
+import { ProductSearch, productsFound, productsOfStores } from '../components/product-search.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { NO_FORM, type FormFields } from '../frame/form.ts'
-import { page, type ViewContext } from '../frame/page.ts'
+import { storeName } from '../components/all-stores.tsx'
+import {
+  ChooseToChange,
+  rowsOfLists,
+  rowsOfStores,
+  storeColumn,
+  storesByName,
+  type ListOfStore,
+  type OfStore,
+} from '../components/rows-of-stores.tsx'
+import { fetchProduct } from '../../shop/catalogue/operations.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Level = z.output<typeof fetchStock.response>['stock'][number]
 
@@ -20,6 +31,8 @@ interface Row {
 
 /** What the page shows: found products, or all of the store. */
 interface StockView {
+  /** Instead of `rows`, while all stores are chosen. */
+  readonly ofStores?: readonly OfStore<Row>[]
   readonly rows: readonly Row[]
   readonly total: number | undefined
   readonly nextCursor: string | undefined
@@ -35,7 +48,7 @@ const PAGE = 20
 export const stockPage = page<StockView>({
   path: '/console/stock',
   roles: rolesFrom('viewer'),
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'operations', icon: 'stock' },
   title: (texts) => texts.stock.title,
   lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.stock.lead : at.texts.stock.leadOfViewer),
@@ -48,7 +61,8 @@ export const stockPage = page<StockView>({
     },
   },
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
+    if (!at.store) return stockOfStores(at)
+    const { storeId } = at.store
     const { products, total, nextCursor } = await productsFound(at, PAGE)
     const rows = await Promise.all(
       products.map(async (product) => {
@@ -60,14 +74,16 @@ export const stockPage = page<StockView>({
   },
   view(at) {
     const t = at.texts.stock
-    const { rows, total, nextCursor } = at.data
+    const { rows, ofStores, total, nextCursor } = at.data
     const isSearch = at.query.has('q')
     return (
       <>
         <ProductSearch at={at} texts={t} />
         <Results>
           <Card flush>
-            {rows.length === 0 ? (
+            {ofStores ? (
+              <LevelsOfStores at={at} rows={ofStores} />
+            ) : rows.length === 0 ? (
               <EmptyState icon="stock" title={isSearch ? t.nothingFound : t.nothing}>
                 {isSearch ? t.nothingFoundText : t.nothingText}
               </EmptyState>
@@ -75,12 +91,102 @@ export const stockPage = page<StockView>({
               <Levels at={at} rows={rows} />
             )}
           </Card>
-          <Pagination at={at} shown={rows.length} total={total} nextCursor={nextCursor} />
+          <Pagination at={at} shown={(ofStores ?? rows).length} total={total} nextCursor={nextCursor} />
+          <ChooseToChange at={at} />
         </Results>
       </>
     )
   },
 })
+
+/** The counted products of all stores; of a search, where the found products are counted. */
+async function stockOfStores(at: PageContext): Promise<StockView> {
+  const isSearch = (at.query.get('q')?.trim() ?? '') !== ''
+  const products = new Map<string, Row['product'] | undefined>()
+  const named = async ({ stock, nextCursor }: z.output<typeof fetchStock.response>) => {
+    const rows: Row[] = []
+    for (const level of stock) {
+      const { productId } = level
+      // A product that is gone has no name.
+      if (!products.has(productId)) products.set(productId, await at.runIfAllowed(fetchProduct, { productId }))
+      const product = products.get(productId)
+      if (product) rows.push({ product, level })
+    }
+    return { rows, ...(nextCursor !== undefined && { nextCursor }) }
+  }
+  const listOf = (storeId: string, about: { limit: number; cursor?: string; productId?: string }) =>
+    at.run(fetchStock, { storeId, ...about }).then(named)
+  const found = isSearch
+    ? await rowsOfLists(at, await listsOfSearch(at, products, listOf))
+    : await rowsOfStores(at, ({ storeId, ...about }) => listOf(storeId, about))
+  return { rows: [], ofStores: found.rows, total: undefined, nextCursor: found.nextCursor }
+}
+
+/** A list for each found product and store: at most one row. */
+async function listsOfSearch(
+  at: PageContext,
+  products: Map<string, Row['product'] | undefined>,
+  listOf: (storeId: string, about: { limit: number; productId: string }) => ReturnType<ListOfStore<Row>['read']>,
+): Promise<ListOfStore<Row>[]> {
+  const storeIds = storesByName(at)
+  const found = await productsOfStores(at, storeIds, PAGE)
+  for (const product of found) products.set(product.productId, product)
+  return found.flatMap(({ productId }) =>
+    storeIds.map((storeId) => ({
+      name: `${productId}-${storeId}`,
+      storeId,
+      read: ({ limit }) => listOf(storeId, { limit, productId }),
+    })),
+  )
+}
+
+/** Where products are counted. */
+function LevelsOfStores({ at, rows }: { at: ViewContext; rows: readonly OfStore<Row>[] }) {
+  const t = at.texts.stock
+  const pieces = (count: number | null | undefined) =>
+    typeof count === 'number' ? at.formats.number(count) : undefined
+  if (rows.length === 0)
+    return (
+      <EmptyState icon="stock" title={t.nothingCounted}>
+        {t.nothingCountedText}
+      </EmptyState>
+    )
+  return (
+    <Table
+      caption={t.title}
+      rows={rows}
+      columns={[
+        {
+          label: t.product,
+          kind: 'head',
+          cell: ({ product: { name, ean } }) => (
+            <>
+              {name}
+              <span class="sub">{ean}</span>
+            </>
+          ),
+        },
+        ...storeColumn(at),
+        { label: t.inStore, kind: 'number', cell: ({ level }) => pieces(level?.quantity) },
+        { label: t.reserved, kind: 'number', cell: ({ level }) => pieces(level?.reserved) },
+        { label: t.available, kind: 'number', cell: ({ level }) => pieces(level?.available) },
+        {
+          label: t.pieces,
+          kind: 'actions',
+          cell: ({ product: { name, ean }, storeId }) => (
+            <a
+              class="button"
+              href={`${at.path}?${new URLSearchParams({ store: storeId, q: ean })}`}
+              aria-label={`${at.texts.today.open}: ${name}, ${storeName(at, storeId)}`}
+            >
+              {at.texts.today.open}
+            </a>
+          ),
+        },
+      ]}
+    />
+  )
+}
 
 /**
  * The products whose number was changed. An emptied field stays a text, which the operation rejects. What it rejects

@@ -5,6 +5,8 @@ export const ordersTexts = bilingual({
   en: {
     title: 'Orders',
     lead: 'Orders that customers pick up in this store. The first order of a column was ordered first.',
+    leadOfStores: 'Open orders of all stores, the new ones first. Open one to work on it in its store.',
+    goods: 'Goods',
     columns: { pending: 'New', confirmed: 'Accepted', preparing: 'Being packed', ready: 'Ready for pick-up' },
     moves: { pending: 'Accept', confirmed: 'Start packing', preparing: 'Packed and ready', ready: 'Hand over' },
     none: 'No orders',
@@ -45,6 +47,9 @@ export const ordersTexts = bilingual({
   de: {
     title: 'Bestellungen',
     lead: 'Bestellungen, die hier abgeholt werden. Oben in der Spalte steht, was zuerst bestellt wurde.',
+    leadOfStores:
+      'Offene Bestellungen aller Filialen, die neuen zuerst. Zum Bearbeiten öffnen Sie eine in ihrer Filiale.',
+    goods: 'Ware',
     columns: { pending: 'Neu', confirmed: 'Angenommen', preparing: 'Wird gepackt', ready: 'Liegt bereit' },
     moves: {
       pending: 'Annehmen',
