@@ -33,6 +33,11 @@ export function tenantOf(accountId: string, mode: Mode): Tenant {
   return `${accountId}.${mode}`
 }
 
+/** The account that a tenant belongs to. */
+export function accountOf(tenant: string): string {
+  return tenant.split('.')[0] ?? ''
+}
+
 /** A caller with rights in an account. */
 export interface AccountCaller {
   /** Id of the key or of the user, for the audit log. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { Caller } from './caller.ts'
 import { Failure } from './failure.ts'
 
@@ -42,13 +43,27 @@ export function lruCache<K, V>(limit: number): LruCache<K, V> {
 /** Takes a part of a shared amount for a holder. Returns a function that gives it back; undefined if it does not fit. */
 export type Shares = (holder: string, amount?: number) => (() => void) | undefined
 
-/** An amount that holders share. Each of them gets at most `ofOne`, so that it cannot refuse the others. */
-export function shares(limits: { readonly ofOne: number; readonly total: number }): Shares {
+interface ShareLimits {
+  readonly ofOne: number
+  readonly total: number
+}
+
+/**
+ * How much a holder that has `own` may have in all, if `free` is left. Never more than stays free afterwards for the
+ * others, so that many holders together leave room, too (dynamic thresholds: Choudhury and Hahne, 1998).
+ */
+export function mayHave({ ofOne, total }: ShareLimits, own: number, free: number): number {
+  assert(free <= total, 'more is free than there is')
+  return Math.min(ofOne, own + free, Math.floor((own + free + 1) / 2))
+}
+
+/** An amount that holders share, so that none of them can refuse the others. Each gets at most `ofOne`. */
+export function shares(limits: ShareLimits): Shares {
   const taken = new Map<string, number>()
   let total = 0
   return (holder, amount = 1) => {
     const own = taken.get(holder) ?? 0
-    if (own + amount > limits.ofOne || total + amount > limits.total) return undefined
+    if (own + amount > mayHave(limits, own, limits.total - total)) return undefined
     taken.set(holder, own + amount)
     total += amount
     let isTaken = true
@@ -86,41 +101,47 @@ export function holderOf(caller: Caller): string {
  */
 export function sharedSlots(limits: SlotLimits, busy: { text: string; retryAfter: number }): SharedSlots {
   const atWork = new Map<string, number>()
-  const waiting: { readonly holder: string; readonly start: () => void }[] = []
-  let total = 0
+  const takeSlot = shares({ ofOne: limits.atWorkOfOne, total: limits.atWork })
+  const takePlace = shares({ ofOne: limits.waitingOfOne, total: limits.waiting })
+  const waiting = new Set<{ readonly holder: string; readonly start: (release: () => void) => void }>()
   const workOf = (holder: string) => atWork.get(holder) ?? 0
-  const isFree = (holder: string) => total < limits.atWork && workOf(holder) < limits.atWorkOfOne
 
-  function occupy(holder: string, change: 1 | -1): void {
-    total += change
-    const left = workOf(holder) + change
-    if (left > 0) atWork.set(holder, left)
-    else atWork.delete(holder)
+  /** Takes a slot. Returns a function that gives it to the next task. */
+  function occupy(holder: string): (() => void) | undefined {
+    const release = takeSlot(holder)
+    if (!release) return undefined
+    atWork.set(holder, workOf(holder) + 1)
+    return () => {
+      release()
+      const left = workOf(holder) - 1
+      if (left > 0) atWork.set(holder, left)
+      else atWork.delete(holder)
+      startNext()
+    }
   }
 
   function startNext(): void {
-    const free = waiting.filter(({ holder }) => isFree(holder))
-    const [first, ...others] = free
-    if (!first) return
-    const next = others.reduce((best, each) => (workOf(each.holder) < workOf(best.holder) ? each : best), first)
-    waiting.splice(waiting.indexOf(next), 1)
-    occupy(next.holder, 1)
-    next.start()
+    for (const next of [...waiting].sort((a, b) => workOf(a.holder) - workOf(b.holder))) {
+      const release = occupy(next.holder)
+      if (!release) continue
+      waiting.delete(next)
+      next.start(release)
+    }
+  }
+
+  /** Waits for a slot. */
+  async function wait(holder: string): Promise<() => void> {
+    const leave = takePlace(holder)
+    if (!leave) throw new Failure('unavailable', busy.text, { retryAfter: busy.retryAfter })
+    return new Promise<() => void>((start) => waiting.add({ holder, start })).finally(leave)
   }
 
   return async (holder, task) => {
-    if (isFree(holder)) occupy(holder, 1)
-    else {
-      const own = waiting.filter((each) => each.holder === holder).length
-      if (waiting.length >= limits.waiting || own >= limits.waitingOfOne)
-        throw new Failure('unavailable', busy.text, { retryAfter: busy.retryAfter })
-      await new Promise<void>((resolve) => waiting.push({ holder, start: resolve }))
-    }
+    const release = occupy(holder) ?? (await wait(holder))
     try {
       return await task()
     } finally {
-      occupy(holder, -1)
-      startNext()
+      release()
     }
   }
 }

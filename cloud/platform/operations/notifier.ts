@@ -1,5 +1,5 @@
 import type { Db } from '../persistence/database.ts'
-import type { Caller } from '../foundation/caller.ts'
+import { accountOf, type Caller } from '../foundation/caller.ts'
 import type { SiblingChange, Siblings } from '../foundation/ports.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { shares } from '../foundation/shared-slots.ts'
@@ -55,8 +55,7 @@ export class ChangeFeed {
    * process has too many listeners.
    */
   subscribe(filter: ChangeFilter, notify: () => void): (() => void) | undefined {
-    const [accountId = ''] = filter.tenant.split('.')
-    const release = this.#take(accountId)
+    const release = this.#take(accountOf(filter.tenant))
     if (!release) return undefined
     const listener = { filter, notify }
     const own = this.#listeners.get(filter.tenant) ?? new Set()

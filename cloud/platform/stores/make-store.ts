@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { type Tenant, isAtLeast, type Package } from '../foundation/caller.ts'
+import { accountOf, type Tenant, isAtLeast, type Package } from '../foundation/caller.ts'
 import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Row } from '../persistence/schema.ts'
@@ -69,7 +69,7 @@ async function staffNames(db: Db, tenant: string, ids: readonly string[]): Promi
   const users = await db
     .selectFrom('console_user')
     .select(['user_id', 'name', 'email'])
-    .where('account_id', '=', tenant.split('.')[0] ?? '')
+    .where('account_id', '=', accountOf(tenant))
     .where('user_id', 'in', ids)
     .execute()
   return new Map([

@@ -1,3 +1,4 @@
+import { mayHave } from '../foundation/shared-slots.ts'
 import { newId } from '../../../policy/ids.ts'
 import { deletedBeforeMs } from '../foundation/keep-days.ts'
 import type { Services } from '../operations/operation.ts'
@@ -6,7 +7,7 @@ import type { Database, Db } from '../persistence/database.ts'
 import { bringForward, lease, readPending, release, type Job, type PendingWebhook } from './lease.ts'
 import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { writeAudit, type OperationRequest } from '../operations/call-context.ts'
-import { systemCaller, type Tenant } from '../foundation/caller.ts'
+import { accountOf, systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { Row } from '../persistence/schema.ts'
 import { updateWebhook } from './operations.ts'
 import { changeWebhook, dropPending, findWebhook } from './queries.ts'
@@ -240,10 +241,10 @@ const PRUNE_MS = 3_600_000
  * failing webhooks.
  */
 const PER_WEBHOOK = 4
-const PER_ACCOUNT = 48
+const PER_ACCOUNT = 32
 const PER_FAILING = 1
 const OVERALL = 64
-const OVERALL_FAILING = 32
+const OVERALL_FAILING = 24
 /** Name of the slots that all failing webhooks share. */
 const FAILING = 'failing'
 
@@ -252,7 +253,7 @@ const FAILING = 'failing'
  * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these steps is a
  * transaction of its own, but sending happens outside of transactions.
  *
- * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the
+ * A slow receiver uses only its own few slots, and failing webhooks share some of all slots. The account with the
  * fewest used slots comes first, so that slow receivers delay only deliveries of their own account.
  */
 export function startDispatcher(
@@ -304,7 +305,7 @@ export function startDispatcher(
 
   function send(attempts: Attempts, job: Job, isFailing: boolean): void {
     const { webhook_id: webhookId, tenant } = job.webhook
-    attempts.start([webhookId, tenant, ...(isFailing ? [FAILING] : [])], { webhookId }, async (stop) => {
+    attempts.start([webhookId, accountOf(tenant), ...(isFailing ? [FAILING] : [])], { webhookId }, async (stop) => {
       const services = getServices()
       const outcome = await attempt(job, services, stop)
       const wasCut = stop.aborted && outcome.status === null
@@ -323,19 +324,22 @@ function choose(
   let free = OVERALL - attempts.size
   let freeFailing = OVERALL_FAILING - attempts.slotsInUse(FAILING)
   const taken = new Map<string, number>()
-  const ofAccount = ({ tenant }: PendingWebhook) => attempts.slotsInUse(tenant ?? '') + (taken.get(tenant ?? '') ?? 0)
+  const inUse = (accountId: string) => attempts.slotsInUse(accountId) + (taken.get(accountId) ?? 0)
   const chosen: { webhookId: string; slots: number; isFailing: boolean }[] = []
   for (const each of due
-    .map((waiting) => ({ ...waiting, has: ofAccount(waiting) }))
+    .map((waiting) => ({ ...waiting, accountId: accountOf(waiting.tenant ?? '') }))
+    .map((waiting) => ({ ...waiting, has: inUse(waiting.accountId) }))
     .sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
-    const { webhook_id: webhookId, is_failing, tenant } = each
+    const { webhook_id: webhookId, is_failing, accountId } = each
     const isFailing = is_failing === 1
     const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - attempts.slotsInUse(webhookId)
-    const slots = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
+    const has = inUse(accountId)
+    const more = mayHave({ ofOne: PER_ACCOUNT, total: OVERALL }, has, free) - has
+    const slots = Math.min(own, more, isFailing ? freeFailing : free)
     if (slots <= 0) continue
     free -= slots
     if (isFailing) freeFailing -= slots
-    taken.set(tenant ?? '', (taken.get(tenant ?? '') ?? 0) + slots)
+    taken.set(accountId, (taken.get(accountId) ?? 0) + slots)
     chosen.push({ webhookId, slots, isFailing })
   }
   return chosen

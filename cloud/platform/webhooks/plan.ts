@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { isAtLeast, type Package } from '../foundation/caller.ts'
+import { accountOf, isAtLeast, type Package } from '../foundation/caller.ts'
 import { changedRows, type Database, type Db } from '../persistence/database.ts'
 import { insertChunks, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
@@ -205,10 +205,6 @@ async function readPackages(
     ...accounts.map((a) => [a.account_id, a.package] as const),
   ])
   return (event) => (byId.get(event.store_id ?? accountOf(event.tenant)) ?? 'DISCOVER') as Package
-}
-
-function accountOf(tenant: string): string {
-  return tenant.split('.')[0] ?? ''
 }
 
 function receiversOf(event: Row<'outbox_event'>, targets: readonly Target[], have: Package): string[] {

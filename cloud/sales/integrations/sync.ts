@@ -1,7 +1,7 @@
 import { deadline } from '../../../policy/platform.ts'
 import { keyCaller } from '../../platform/foundation/caller.ts'
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
-import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
+import { holderOf, sharedSlots, shares } from '../../platform/foundation/shared-slots.ts'
 import type { StepContext, Call } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { applyBatch, BATCH_LIMIT } from './apply-batch.ts'
@@ -324,10 +324,10 @@ type EmitSynced = (
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
 /** Each read needs memory for some pages. */
-const withSlot = sharedSlots(
-  { atWork: 16, atWorkOfOne: 8, waiting: 0, waitingOfOne: 0 },
-  { text: 'the server is already reading other systems; try again in 5 s', retryAfter: 5 },
-)
+const BUSY = { text: 'the server is already reading other systems; try again in 5 s', retryAfter: 5 }
+const withSlot = sharedSlots({ atWork: 16, atWorkOfOne: 8, waiting: 0, waitingOfOne: 0 }, BUSY)
+/** Many accounts may have a system of one vendor, and it may be slow. */
+const takeSystem = shares({ ofOne: 8, total: 16 })
 
 /** Reads a till or ERP system into a store. The records come from the request, or page by page from the system. */
 export async function sync(work: StepContext, side: Side, input: SyncInput, announce: EmitSynced): Promise<Synced> {
@@ -343,7 +343,9 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
   if (input.records) return syncRecords(work, side, { ...input, records: input.records }, connector, announce)
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
-  return withSlot(holderOf(work.caller), async () => {
+  const leave = takeSystem(new URL(connector.addressOf(read)).host)
+  if (!leave) throw new Failure('unavailable', BUSY.text, { retryAfter: BUSY.retryAfter })
+  const reading = withSlot(holderOf(work.caller), async () => {
     const round = await beginRound(work, which, connector.sourceOf(read))
     try {
       const pulled = await pullWith(work, side, round, connector, {
@@ -364,6 +366,7 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
       await round.release()
     }
   })
+  return reading.finally(leave)
 }
 
 function missingCredentials(): Failure {

@@ -1,3 +1,4 @@
+import { mayHave } from '../../platform/foundation/shared-slots.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import { startSendLoop, type Attempts, type SendLoop } from '../../platform/operations/send-loop.ts'
 import type { Services } from '../../platform/operations/operation.ts'
@@ -68,7 +69,9 @@ async function startDue(
   for (const { id, tenant, due_ms, work } of await readDue(database, services, attempts)) {
     const row = `${id} ${due_ms ?? 0}`
     if (attempts.size >= AT_ONCE) break
-    if (attempts.slotsInUse(tenant) >= AT_ONCE_OF_ACCOUNT || attempts.slotsInUse(id) > 0 || tried.has(row)) continue
+    const has = attempts.slotsInUse(tenant)
+    const most = mayHave({ ofOne: AT_ONCE_OF_ACCOUNT, total: AT_ONCE }, has, AT_ONCE - attempts.size)
+    if (has >= most || attempts.slotsInUse(id) > 0 || tried.has(row)) continue
     tried.set(row, nowMs)
     attempts.start([tenant, id], { id }, work)
   }

@@ -250,14 +250,16 @@ class OperationHandler {
     const { operation, form, isLegacyForm } = findOperation(this.#operations, c.req.method, name, caller)
     const address = clientAddress(c, this.#services.config.trustedProxies)
     this.#limits.take(caller, operation, address, headers)
-    if (form === 'post') incoming.release = this.#takeRoom(caller?.accountId ?? address, bodySize(c, operation))
+    // Whoever has an app of the shop knows its publishable key.
+    const holder = caller && caller.kind !== 'publishable' ? caller.accountId : address
+    if (form === 'post') incoming.release = this.#takeRoom(holder, bodySize(c, operation))
     return {
       operation,
       caller: pickCaller(caller, operation, address),
       input:
         form === 'get'
           ? c.req.query()
-          : await readBody(c, operation, (work) => this.#largeBodies(caller?.accountId ?? address, work)),
+          : await readBody(c, operation, (work) => this.#largeBodies(holder, work)),
       isLegacyForm,
       idempotencyKey: operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined,
       requestId,

@@ -1,3 +1,5 @@
+import { accountOf } from '../../platform/foundation/caller.ts'
+import { mayHave } from '../../platform/foundation/shared-slots.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../../platform/operations/send-loop.ts'
@@ -264,7 +266,7 @@ export function startPushSender(
     })
     for (const job of jobs) {
       const { tenant, subscription_id: subscriptionId } = job.subscription
-      attempts.start([tenant], { subscriptionId }, (stop) => sendOne(job, stop))
+      attempts.start([accountOf(tenant)], { subscriptionId }, (stop) => sendOne(job, stop))
     }
     return jobs.length > 0 ? 0 : POLL_MS
   }
@@ -282,13 +284,16 @@ export function startPushSender(
 /** Distributes free slots to accounts. */
 function choose(due: readonly PendingAccount[], attempts: Attempts): { tenant: string; slots: number }[] {
   let free = OVERALL - attempts.size
+  const taken = new Map<string, number>()
+  const inUse = (tenant: string) => attempts.slotsInUse(accountOf(tenant)) + (taken.get(accountOf(tenant)) ?? 0)
   return due
-    .map(({ tenant }) => ({ tenant, has: attempts.slotsInUse(tenant) }))
-    .sort((a, b) => a.has - b.has)
-    .flatMap(({ tenant, has }) => {
-      const slots = Math.min(PER_ACCOUNT - has, free)
+    .toSorted((a, b) => inUse(a.tenant) - inUse(b.tenant))
+    .flatMap(({ tenant }) => {
+      const has = inUse(tenant)
+      const slots = mayHave({ ofOne: PER_ACCOUNT, total: OVERALL }, has, free) - has
       if (slots <= 0) return []
       free -= slots
+      taken.set(accountOf(tenant), (taken.get(accountOf(tenant)) ?? 0) + slots)
       return [{ tenant, slots }]
     })
 }

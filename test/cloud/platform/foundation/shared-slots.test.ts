@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../../cloud/platform/foundation/failure.ts'
-import { holderOf, sharedSlots, type SlotLimits } from '../../../../cloud/platform/foundation/shared-slots.ts'
+import { holderOf, shares, sharedSlots, type SlotLimits } from '../../../../cloud/platform/foundation/shared-slots.ts'
 import type { OutgoingHttp } from '../../../../cloud/platform/outgoing/outgoing-http.ts'
 import { startTestCloud, type Answer } from '../../../support/cloud.ts'
 import { liveStores } from '../../../support/live-store.ts'
@@ -56,14 +56,13 @@ describe('shared slots', () => {
   })
 
   it('go to the account with the fewest tasks at work, then to the oldest task', async () => {
-    const slots = observed({ atWork: 2, atWorkOfOne: 2, waiting: 9, waitingOfOne: 9 })
+    const slots = observed({ atWork: 4, atWorkOfOne: 3, waiting: 20, waitingOfOne: 9 })
     await slots.add('evil1', 'evil2', 'evil3', 'evil4', 'demo1', 'demo2')
-    await slots.end('evil1')
-    expect(slots.running()).toEqual(['evil2', 'demo1'])
-    await slots.end('evil2')
-    expect(slots.running()).toEqual(['demo1', 'evil3'])
+    expect(slots.running()).toEqual(['evil1', 'evil2', 'demo1'])
     await slots.end('demo1')
-    expect(slots.running()).toEqual(['evil3', 'demo2'])
+    expect(slots.running()).toEqual(['evil1', 'evil2', 'demo2'])
+    await slots.end('evil1')
+    expect(slots.running()).toEqual(['evil2', 'demo2', 'evil3'])
   })
 
   it('are free again after a failed task, and for every task in the end', async () => {
@@ -75,6 +74,21 @@ describe('shared slots', () => {
     await slots.end('b1')
     await slots.add('c1')
     expect(slots.running()).toEqual(['c1'])
+  })
+
+  it('leave something for one more account, however many hold their shares', () => {
+    const take = shares({ ofOne: 16, total: 64 })
+    const held = ['a', 'b', 'c', 'd', 'e', 'f'].map((holder) => {
+      let count = 0
+      while (take(holder)) count++
+      return count
+    })
+    expect(held).toEqual([16, 16, 16, 8, 4, 2])
+    const release = take('honest')
+    expect(release).toBeDefined()
+    release?.()
+    release?.()
+    expect(['honest', 'other', 'third'].map((holder) => take(holder) !== undefined)).toEqual([true, true, false])
   })
 
   it('count test and live mode of an account as one, and anonymous callers by network', () => {
