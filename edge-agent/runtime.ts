@@ -186,6 +186,15 @@ export class Agent {
   /** Resolves to true when the agent is online, or to false after `limitMs`. */
   readonly ready = (limitMs: number): Promise<boolean> => this.link.ready(limitMs)
 
+  /** The gate that a device serves, if the device works; undefined: none. */
+  workingGateOf(deviceId: string): string | undefined {
+    const gateId = this.#devices.wiring.laneOf(deviceId)
+    const { devices } = this.status()
+    const isGate = devices.some((each) => each.deviceId === gateId && each.deviceType === 'exit_gate')
+    const works = devices.some((each) => each.deviceId === deviceId && each.state === 'ready')
+    return isGate && works ? gateId : undefined
+  }
+
   /** Reconnects a device and returns its state. Undefined if the agent does not have this device. */
   async check(deviceId: string): Promise<ConfiguredDevice | undefined> {
     const found = await this.setup.check(deviceId)

@@ -76,7 +76,7 @@ const SETUP_OPERATIONS = {
     needsCredential: true,
     request: requests.CheckDeviceRequest,
     response: answers.DeviceStatus,
-    errors: ['busy', 'not-found'],
+    errors: ['busy', 'operator_required', 'not-found'],
   },
   startWalkTest: {
     method: 'POST',

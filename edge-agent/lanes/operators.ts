@@ -28,10 +28,12 @@ const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
 /**
- * A caller that has tried this many unknown names counts as guessing. Such a caller waits a minute after each wrong
- * PIN, for any name.
+ * A caller that has tried this many unknown names counts as guessing, and one with this many wrong PINs of any names in
+ * ten minutes. Such a caller waits a minute after each wrong PIN, for any name.
  */
-const INVENTED_LIMIT = 50
+const INVENTED_LIMIT = 30
+const WRONG_PINS = 40
+const WRONG_PINS_MS = 600_000
 const REMEMBERED_MS = 86_400_000
 
 interface Tries {
@@ -47,6 +49,8 @@ function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
   const known = new Map<string, Tries>()
   const invented = new Map<string, Tries>()
   let guessingUntil = 0
+  /** Times of the last wrong PINs, oldest first. */
+  let wrongPins: number[] = []
 
   function noteIn(table: Map<string, Tries>, name: string): void {
     const nowMs = clock.elapsed()
@@ -79,7 +83,10 @@ function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
       noteIn(as === 'invented' ? invented : known, name)
       dropOld(known, KNOWN_LIMIT)
       dropOld(invented, INVENTED_LIMIT)
-      if (as !== undefined && invented.size >= INVENTED_LIMIT) guessingUntil = clock.elapsed() + FIRST_LOCK_MS
+      if (as === undefined) return
+      const nowMs = clock.elapsed()
+      wrongPins = [...wrongPins.filter((atMs) => nowMs - atMs < WRONG_PINS_MS), nowMs]
+      if (invented.size >= INVENTED_LIMIT || wrongPins.length >= WRONG_PINS) guessingUntil = nowMs + FIRST_LOCK_MS
     },
     passed: (name) => void known.delete(name),
   }

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono'
 import type { SignInResult } from '../../lanes/operators.ts'
+import { FairTurns } from '../../decisions/fair-turns.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { fail, failUnpaired, reply } from '../fail.ts'
@@ -16,12 +17,33 @@ export function sessionOf(c: Context): string | undefined {
   return c.req.header('x-untag-operator')
 }
 
+/** Sign-ins of one caller that wait for their turn. */
+const WAITING_LIMIT = 4
+
 /** Adds the routes to sign operators in and out, and to list them. */
 export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
+  /** A PIN costs a tenth of a second, in which no gate or lane is served. */
+  const turns = new FairTurns(agent.platform)
+  const waiting = new Map<string, number>()
+
+  async function turnOf(callerId: string): Promise<boolean> {
+    const before = waiting.get(callerId) ?? 0
+    if (before >= WAITING_LIMIT) return false
+    waiting.set(callerId, before + 1)
+    await turns.next(callerId)
+    const left = (waiting.get(callerId) ?? 1) - 1
+    if (left > 0) waiting.set(callerId, left)
+    else waiting.delete(callerId)
+    return true
+  }
+
   app.post('/v1/operator', async (c) => {
     const body = await readBody(c, SignInRequest)
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
+    const sender = access.callerOf(c)
+    if (sender && !(await turnOf(sender.id)))
+      return refuseSignIn(c, { ok: false, reason: 'locked', retryAfterSeconds: 1 })
     const caller = access.callerOf(c)
     if (!caller) return failUnpaired(c)
     const opened =

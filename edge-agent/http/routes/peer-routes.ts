@@ -7,7 +7,7 @@ import { fail, reply, refusedCallers } from '../fail.ts'
 import { readBody, TILL_NOTICE_LIMIT } from '../read-request.ts'
 import { HomeRequest, NoticeRequest, TillNoticeRequest } from '../request-schemas.ts'
 
-/** Notices about sales whose bodies arrive or that are being checked: of one address, and of all. */
+/** Notices about sales that wait for their check: of one address, and of all. */
 const NOTICES_OF_ONE = 4
 const NOTICES_LIMIT = 64
 
@@ -54,15 +54,13 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
   })
 
   const notices = noticeSlots()
-  app.post('/v1/till-notices', async (c, next) => {
-    // Before the body: a notice is large, and its check takes long.
-    const release = notices.take(addressOf(c) ?? '')
-    return release ? next().finally(release) : tooMany(c, 1)
-  })
   app.post('/v1/till-notices', async (c) => {
     const body = await readBody(c, TillNoticeRequest, TILL_NOTICE_LIMIT)
     if (body instanceof Response) return body
-    const result = await notices.inTurn(() => agent.tillNotices.receive(body.notice))
+    // After the body: whoever sends it slowly takes no place of others.
+    const release = notices.take(addressOf(c) ?? '')
+    if (!release) return tooMany(c, 1)
+    const result = await notices.inTurn(() => agent.tillNotices.receive(body.notice)).finally(release)
     if (result.kind === 'taken') return reply(c, 'announceTillSales', { success: true })
     if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
     if (result.kind === 'refused') return fail(c, 403, 'sales_refused', `the notice was rejected: ${result.why}`)

@@ -82,6 +82,9 @@ export function setupRoutes(app: Hono, agent: Agent): void {
   app.post('/v1/setup/check', async (c) => {
     const body = await readBody(c, CheckDeviceRequest)
     if (body instanceof Response) return body
+    // While a reader is connected again, its gate reads no tags.
+    const gateId = agent.workingGateOf(body.deviceId)
+    if (gateId !== undefined && !mayDisturb(c, agent, gateId)) return failOperator(c)
     return once(c, `check ${body.deviceId}`, async () => {
       const status = await agent.check(body.deviceId)
       return status
@@ -89,6 +92,23 @@ export function setupRoutes(app: Hono, agent: Agent): void {
         : fail(c, 404, 'not-found', 'no device of the configuration has this deviceId')
     })
   })
+}
+
+const operatorAt = (c: Context, agent: Agent, deviceId: string) =>
+  agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
+
+/** True if the caller may disturb a gate in use: an operator, or whoever has registered it with a set-up code. */
+function mayDisturb(c: Context, agent: Agent, gateId: string): boolean {
+  return operatorAt(c, agent, gateId) !== undefined || agent.setup.isNew(gateId)
+}
+
+function failOperator(c: Context): Response {
+  return fail(
+    c,
+    403,
+    'operator_required',
+    'no operator is signed in at this gate, and no set-up code registered it in the last 15 minutes',
+  )
 }
 
 /** Adds the routes of the walk test. A walk needs an operator or a set-up code, because it concerns a gate in use. */
@@ -101,14 +121,8 @@ function walkRoutes(app: Hono, agent: Agent, once: Once): void {
     if (body instanceof Response) return body
     const { deviceId, seconds } = body
     if (!isGate(deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
-    const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
-    if (!operator && !agent.setup.isNew(deviceId))
-      return fail(
-        c,
-        403,
-        'operator_required',
-        'no operator is signed in at this gate, and no set-up code registered it in the last 15 minutes',
-      )
+    if (!mayDisturb(c, agent, deviceId)) return failOperator(c)
+    const operator = operatorAt(c, agent, deviceId)
     return once(c, 'walk', async () => {
       const { walks } = agent.gates
       if (walks.isUnderWay())

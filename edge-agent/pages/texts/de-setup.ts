@@ -92,7 +92,7 @@ export const setupDe: SetupTexts = {
     config_not_written:
       'Die Konfigurationsdatei lässt sich nicht schreiben. Bitte beheben und denselben Code noch einmal benutzen.',
     change_not_allowed: 'Ein Gerät lässt sich hier nur in den 15 Minuten ändern, nachdem es hier hinzukam.',
-    operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann den Durchgangstest neu starten.',
+    operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann hier noch einmal versuchen.',
     busy: 'Ein anderer Test läuft. Bitte warten, bis er beendet ist.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',
     entry_fault: 'Der Eintrag hat einen Fehler. Bitte berichtigen.',

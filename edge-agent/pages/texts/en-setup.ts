@@ -90,7 +90,7 @@ export const setupEn: SetupTexts = {
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
     change_not_allowed: 'A device can be changed here only in the 15 minutes after it was added here.',
-    operator_required: 'Please sign in on the page of the gate first. Then start the walk test again.',
+    operator_required: 'Please sign in on the page of the gate first. Then try again here.',
     busy: 'Another test is running. Please wait until it has ended.',
     test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',
     entry_fault: 'The entry has a fault. Please correct it.',

@@ -29,6 +29,7 @@ const withoutPin = {
   badge: under(newBadgeVerifier('C'.repeat(26), random)),
 }
 const MINUTE = 60_000
+const WRONG_PINS_MS = 10 * MINUTE
 
 let platform: VirtualPlatform
 let operators: Operators
@@ -108,6 +109,22 @@ describe('one caller', () => {
     sleep(24 * 3_600_000)
     expect(wrong('attacker', { operatorId: 'nobody else' })).toMatchObject({ reason: 'wrong' })
     expect(pin('attacker', '471108')).toMatchObject({ ok: true })
+  })
+
+  it('of many names in ten minutes let their caller wait a minute after each', () => {
+    const crew = Array.from({ length: 20 }, (_, i) => ({
+      ...petersen,
+      operatorId: `op_${String(i).padStart(26, '0')}`,
+    }))
+    operators = operatorSessions(platform, () => ({ records: crew, storeKey: heldKey }))
+    times(39, (i) => expect(wrong('attacker', crew[i % 20])).toMatchObject({ reason: 'wrong' }))
+    sleep(WRONG_PINS_MS)
+    times(39, (i) => expect(wrong('attacker', crew[i % 20])).toMatchObject({ reason: 'wrong' }))
+    expect(wrong('attacker', crew[19])).toMatchObject({ reason: 'wrong' })
+    expect(pin('attacker', '471108', crew[0])).toMatchObject({ reason: 'locked', retryAfterSeconds: 60 })
+    expect(pin('till 1', '471108', crew[0])).toMatchObject({ ok: true })
+    sleep(MINUTE)
+    expect(pin('attacker', '471108', crew[0])).toMatchObject({ ok: true })
   })
 
   it('cannot learn from answers which names exist', () => {

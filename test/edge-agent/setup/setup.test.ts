@@ -49,7 +49,11 @@ function setUpBench(
     deviceId === STATION
       ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1', findings: [] }
       : undefined
-  Object.assign(bench.agent, { deviceDiscovery: { findAttached, findAtAddress }, check })
+  Object.assign(bench.agent, {
+    deviceDiscovery: { findAttached, findAtAddress },
+    check,
+    workingGateOf: () => undefined,
+  })
   return bench
 }
 /** A real set-up. Its cloud knows one code, and its devices carry out every command. */
@@ -278,6 +282,20 @@ describe('a check of a configured device', () => {
     expect(['absent', 'degraded']).toContain(body.state)
     store.boards.station.faults.heal()
     expect((await check(station)).body).toMatchObject({ state: 'ready' })
+  })
+
+  it('disturbs a gate that works only for an operator', async () => {
+    const gate = store.shop.devices.exit_gate
+    await store.until('the gate to work', () => store.agent.workingGateOf(gate) === gate)
+    const check = (headers = {}) =>
+      store.local('/v1/setup/check', { method: 'POST', body: { deviceId: gate }, headers })
+    expect(await check()).toMatchObject({ status: 403, body: { code: 'operator_required' } })
+    const { operatorId } = await store.drive(
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Wachmann', pin: '482913' }),
+    )
+    await store.until('the operator', () => store.agent.trust.policy?.operators.length === 1)
+    const signedIn = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '482913' } })
+    expect(await check({ 'x-untag-operator': signedIn.body.session })).toMatchObject({ status: 200 })
   })
 })
 
