@@ -185,9 +185,9 @@ const GATE = `
   .gate aside { padding-bottom: .2rem } .gate aside p { font-size: .7rem; line-height: 1.1 }
   .gate aside li { font-size: .7rem; line-height: 1.1 } .gate aside li:not([hidden]) { padding: .08rem 0 } .gate aside li button, .gate .screen button, .gate .operator button { font-size: .72rem; padding: 0 .4rem } .gate .aside-head { gap: .2rem }
   .gate aside h2 { font-size: .7rem }
-  /* A full list shows the latest, whenever it began. */
-  .gate aside:has(li:nth-child(4)) p { display: none }
 }
+/* A full list shows the latest, whenever it began. */
+@media (max-height: 820px) and (min-width: 601px) { .gate aside:has(li:nth-child(4)) p:not([data-slot='operator-name']) { display: none } }
 `
 
 /**
