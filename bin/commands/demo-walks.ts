@@ -25,6 +25,8 @@ export interface DemoWalks {
   paidAtTill(isCut: boolean, till: DemoTill): Promise<boolean>
   /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>
+  /** Lets people carry unpaid items out, and waits until the cloud has the alarms: they wait for a cause at the gate, too. */
+  leaveAlarms(count: number): Promise<void>
   /** Registers an item before the network is cut, so that the gate's replica contains it. */
   prepare(): Promise<void>
 }
@@ -68,6 +70,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     return goods
   }
 
+  const raised = () => agent.gates.alarms.request().size
   const passed = () => agent.gates.counts().get(gate.deviceId)?.passed ?? 0
 
   return {
@@ -103,6 +106,15 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
         if ((await api.call('fetchPurchase', { transactionId }))['status'] === 'UNLOADED') return true
       }
       return false
+    },
+    async leaveAlarms(count) {
+      for (let n = 0; n < count; n++) {
+        const { epc } = await newGoods()
+        const before = raised()
+        await walkOut(epc)
+        await until(() => raised() > before)
+      }
+      await until(() => agent.status().queueDepth === 0)
     },
     async prepare() {
       ready = await newGoods()

@@ -3,7 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { shopper, type BasketLine, type Shopper } from '../../simulators/services/shopper.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { WrongUsage } from '../../host/options.ts'
-import { demoKey, type DemoFile } from './demo-secrets.ts'
+import { dateDemoKey, demoKey, type DemoFile } from './demo-secrets.ts'
 import { rfidStore, type DemoStore } from './demo-store.ts'
 import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { AlarmDisposition } from '../../policy/vocabulary.ts'
@@ -121,8 +121,6 @@ async function lastHours(shop: PastShop, known: KnownShop, endMs: number): Promi
     deviceId: store.devices.detacher,
     detail: 'the contact did not move after the release',
   })
-  at(endMs - 22 * MINUTE_MS)
-  await alarm(shop, known, 401)
   at(endMs - 14 * MINUTE_MS)
   const { requestId } = await api.call('requestAssistance', {
     zoneId: known.zoneId,
@@ -134,8 +132,6 @@ async function lastHours(shop: PastShop, known: KnownShop, endMs: number): Promi
   await api.call('requestAssistance', { zoneId: known.zoneId, message: 'Können Sie mir bitte die Vitrine öffnen?' })
   at(endMs - 6 * MINUTE_MS)
   await orders(shop, known, 9)
-  at(endMs - 4 * MINUTE_MS)
-  await alarm(shop, known, 402)
   at(endMs - 2 * MINUTE_MS)
   const wine = pick(known.aged, 3)
   const { sessionId } = await api.call('checkIn', { storeId, userId: 'sandbox-shopper-12' })
@@ -326,6 +322,8 @@ export async function fillDemoWeek(
       await dayOfDemo(shop, known, { opensMs, number: DAYS - day })
     }
     await lastHours(shop, known, endMs)
+    clock.to(endMs)
+    await dateDemoKey(running)
   } finally {
     clock.to(endMs)
     await running.stop()

@@ -16,6 +16,8 @@ import { isInBackground } from './edge-access.ts'
 
 interface DemonstrationParts {
   platform: Platform
+  /** True if the sandbox has just been filled. */
+  isNew: boolean
   baseUrl: string
   key: string
   /** PIN of the operator. */
@@ -122,14 +124,42 @@ function storeKeys({ network, devices, data, quit }: DemonstrationParts, walks: 
   }
 }
 
-/** Runs the action of each pressed key, one after the other. Without a terminal, reads keys from piped input. */
-function pressKeys(actions: Keys): void {
+/** Keys that may wait while an action runs. Further ones are refused, because their effect would come much later. */
+const WAITING_KEYS = 3
+
+/**
+ * Returns a function that runs the action of a key, one after the other. `q` waits for none. `limit`: keys that may wait.
+ * It tells with `tell` if a key has to wait, or was not taken.
+ */
+export function keyRunner(
+  actions: Keys,
+  tell: (line: string) => void,
+  limit = WAITING_KEYS,
+): (key: string) => Promise<void> {
   let busy = Promise.resolve()
-  const press = (key: string) => {
+  let waiting = 0
+  return (key) => {
     const action = actions[key]
-    if (!action) return
-    busy = busy.then(async () => action()).catch((error: unknown) => say(styleText('red', (error as Error).message)))
+    if (!action) return Promise.resolve()
+    if (key === 'q') return Promise.resolve(action())
+    if (waiting > limit) {
+      tell(soft(`Not taken: [${key}]. ${waiting} keys are still at work: press it again when they are done.`))
+      return Promise.resolve()
+    }
+    if (waiting > 0) tell(soft(`[${key}] follows after ${waiting === 1 ? 'the key' : `the ${waiting} keys`} before.`))
+    waiting++
+    busy = busy
+      .then(async () => action())
+      .catch((error: unknown) => tell(styleText('red', (error as Error).message)))
+      .finally(() => void waiting--)
+    return busy
   }
+}
+
+/** Runs the actions of pressed keys. Without a terminal, reads keys from piped input, all of which count. */
+function pressKeys(actions: Keys): void {
+  const run = keyRunner(actions, say, process.stdin.isTTY ? WAITING_KEYS : Infinity)
+  const press = (key: string) => void run(key)
   if (process.stdin.isTTY && isInBackground()) return
   if (process.stdin.isTTY) {
     process.stdin.setRawMode(true)
@@ -144,11 +174,15 @@ function pressKeys(actions: Keys): void {
   }
 }
 
+/** Alarms that wait for a cause in a new demonstration. */
+const OPEN_ALARMS = 2
+
 /** Prints the addresses. Each pressed key simulates a shopper or a fault. */
 export async function demonstration(parts: DemonstrationParts): Promise<void> {
   const { platform, edge, devices, store, api } = parts
   const till = await openDemoTill({ api, storeId: store.storeId, edge, platform })
   const walks = demoWalks({ platform, api, storeId: store.storeId, edge, devices, say: (line) => say(soft(line)) })
+  if (parts.isNew) await walks.leaveAlarms(OPEN_ALARMS)
   printWelcome(parts)
   void narrate(edge, devices)
   pressKeys({ ...shopperKeys(parts, walks, till), ...storeKeys(parts, walks) })

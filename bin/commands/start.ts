@@ -117,6 +117,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
   try {
     const notes: string[] = []
     const file = demoFile(settings.data, secretFiles)
+    const isNew = file.read().hasWeek !== true
     await fillDemoWeek(cloudSettings(settings), file, platform, log)
     const running = await startAnyPort(settings, log, notes)
     stops.push(running.stop)
@@ -167,6 +168,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     stops.push(noteDemo(data))
     await demonstration({
       platform,
+      isNew,
       baseUrl,
       key,
       pin,

@@ -38,12 +38,14 @@ it('contains the same waiting tasks and closings shortly after midnight', async 
     const { tasks } = (await api.call('fetchOpenTasks', { storeId })) as Json
     const waiting = tasks.filter(({ count }: Json) => count > 0).map(({ kind, count }: Json) => [kind, count])
     expect(waiting).toEqual([
-      ['alarm', 2],
       ['ageCheck', 1],
       ['help', 1],
       ['order', 1],
       ['exception', 1],
     ])
+    // The key is as new as the demonstration.
+    const { keys } = (await api.call('fetchApiKeys', {})) as Json
+    expect(keys.map(({ createdAt }: Json) => Date.parse(createdAt))).toEqual([midnight])
     expect(((await api.call('fetchClosings', { storeId })) as Json).closings).toHaveLength(7)
   } finally {
     await running.stop()

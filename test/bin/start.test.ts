@@ -51,12 +51,15 @@ describe('untag start', () => {
   }
   const pinOf = (lines: readonly string[]) => /Sign in as Demo with PIN (\d{6})/.exec(lines.join('\n'))?.[1]
 
+  /** Cookie of the browser that `signIn` paired. */
+  let pairedCookie = ''
   /** Pairs like a browser, then signs in the printed operator at the station. */
   async function signIn({ agentUrl }: Record<string, string>, code: string): Promise<Response> {
     const headers = { 'content-type': 'application/json', origin: agentUrl ?? '' }
     const post = (path: string, body: object, cookie = '') =>
       fetch(`${agentUrl}${path}`, { method: 'POST', headers: { ...headers, cookie }, body: JSON.stringify(body) })
     const cookie = (await post('/v1/pair', { code })).headers.get('set-cookie')?.split(';')[0] ?? ''
+    pairedCookie = cookie
     const deviceId = /device=([^#\s]+)/.exec(await line(/Staff station/))?.[1]
     const { operators } = (await (
       await fetch(`${agentUrl}/v1/operators`, { headers: { ...headers, cookie } })
@@ -120,6 +123,10 @@ describe('untag start', () => {
     expect(await line(/Staff station/)).toContain(code)
     const session = await signIn(ready, code)
     expect(session.status).toBe(200)
+    // The alarms that wait in the console also wait at the gate.
+    const gate = /http\S+/.exec(await line(/Exit gate/))?.[0] ?? ''
+    const page = await (await fetch(gate, { headers: { cookie: pairedCookie } })).text()
+    expect(page.match(/data-alarm="/g)).toHaveLength(2)
 
     await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
     await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
