@@ -224,17 +224,20 @@ export async function checkStore(settings: Settings, parts: DoctorParts): Promis
   const nowMs = () => platform.clock.wall()
   const identity = identityIn(data)
   const config = file === undefined ? undefined : configIn(file)
+  const agent = identity
+    ? await checkAgent({ data, identity, config: config?.config, file, ...parts, send: parts.sendToAgent })
+    : agentOnDefaultPort(await agentReadiness(), data)
   const cloud = identity
     ? await checkCloud({
         cloud: identity.cloud,
+        isAgentRunning: !agent.some(
+          ({ what, cause, state }) => what === 'agent' && (cause !== undefined || state === 'note'),
+        ),
         send: parts.sendToCloud(ca ?? identity.ca),
         nowMs,
         certificateEnd: (url) => parts.certificateEnd(url, ca ?? identity.ca),
       })
     : []
-  const agent = identity
-    ? await checkAgent({ data, identity, config: config?.config, file, ...parts, send: parts.sendToAgent })
-    : agentOnDefaultPort(await agentReadiness(), data)
   return [
     ...(await checkFolder(data, { minFreeMb, freeBytes: free })),
     await checkIdentity(data),

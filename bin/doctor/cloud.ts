@@ -11,9 +11,14 @@ const CLOCK_LIMIT_MS = 30_000
 const CERTIFICATE_WARNING_MS = 14 * 86_400_000
 const DAY_MS = 86_400_000
 
+/** How an enrolled agent gets another address of its cloud. It keeps its ledger. */
+const ADDRESS_OPTION = '--cloud of untag edge enrol --replace'
+
 interface CloudCheck {
   /** Address of the cloud of the enrolled agent. */
   readonly cloud: string
+  /** True if the agent runs, and so decides without the cloud. */
+  readonly isAgentRunning: boolean
   readonly send: SendRequest
   nowMs(): number
   /** End of the certificate of this server, ms; undefined if it cannot be read. */
@@ -21,7 +26,13 @@ interface CloudCheck {
 }
 
 /** Checks if the cloud answers, if this machine trusts its certificate, and if both clocks agree. */
-export async function checkCloud({ cloud, send, nowMs, certificateEnd }: CloudCheck): Promise<Finding[]> {
+export async function checkCloud({
+  cloud,
+  isAgentRunning,
+  send,
+  nowMs,
+  certificateEnd,
+}: CloudCheck): Promise<Finding[]> {
   const url = new URL(cloud)
   const { origin } = url
   try {
@@ -53,7 +64,7 @@ export async function checkCloud({ cloud, send, nowMs, certificateEnd }: CloudCh
         ? fault(
             'cloud',
             'cloud_unreachable',
-            `${origin} cannot be reached (${connectionFault(error, cloud, 'the address of the cloud') ?? errorText(error)}): check the network, the firewall and whether the cloud runs. The agent goes on deciding offline, and sends its events later`,
+            `${origin} cannot be reached (${connectionFault(error, cloud, ADDRESS_OPTION) ?? errorText(error)}): check the network, the firewall and whether the cloud runs${isAgentRunning ? '. The agent goes on deciding offline, and sends its events later' : ''}`,
           )
         : fault('cloud', 'certificate', `${origin}: ${untrusted}`),
     ]

@@ -54,7 +54,13 @@ async function faultOf(baseUrl: string, trusted?: string): Promise<string | unde
 }
 
 async function detailOf(cloud: string): Promise<string | undefined> {
-  const check = { cloud, send: fetchTrustingFile(undefined), nowMs: Date.now, certificateEnd: async () => undefined }
+  const check = {
+    cloud,
+    isAgentRunning: true,
+    send: fetchTrustingFile(undefined),
+    nowMs: Date.now,
+    certificateEnd: async () => undefined,
+  }
   return (await checkCloud(check))[0]?.detail
 }
 

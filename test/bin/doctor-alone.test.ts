@@ -89,6 +89,7 @@ it('sends its credential to no other agent, names that agent, and leaves its dev
 const answering = (dateMs: number, nowMs: number, endMs?: number) =>
   checkCloud({
     cloud: 'https://cloud.example/api/v1',
+    isAgentRunning: true,
     send: async () => new Response('{}', { headers: { date: new Date(dateMs).toUTCString() } }),
     nowMs: () => nowMs,
     certificateEnd: async () => endMs,
@@ -103,6 +104,20 @@ it.each([
   const nowMs = Date.parse('2026-11-29T10:00:00Z')
   const clock = (await answering(nowMs + differenceMs, nowMs)).find(({ what }) => what === 'clock')
   expect(clock).toEqual({ what: 'clock', state, detail: expect.stringMatching(detail), ...(cause && { cause }) })
+})
+
+it.each([true, false])('says that the agent goes on only while it runs: %s', async (isAgentRunning) => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  const [finding] = await checkCloud({
+    cloud: 'http://127.0.0.1:9/api/v1',
+    isAgentRunning,
+    send: () => Promise.reject(refused),
+    nowMs: () => 0,
+    certificateEnd: async () => undefined,
+  })
+  expect(finding?.detail.includes('The agent goes on deciding offline')).toBe(isAgentRunning)
+  // The step names the option that changes the address.
+  expect(finding?.detail).toContain('If it has another address, set --cloud of untag edge enrol --replace')
 })
 
 it('names a certificate of the cloud that ends soon', async () => {
