@@ -103,6 +103,10 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   })
 }
 
+/** Fault of a device that releases with an output, if `opensInEmergency` is missing beside an emergency input. */
+export const WAY_OUT_NEEDED =
+  'give true (a way out, or a cabinet that must open) or false (a detacher, or a cabinet that stays locked), because a device has "emergency"'
+
 /**
  * Returns faults of `opensInEmergency`. If any device has an emergency input, each device that releases with an output
  * must have this setting: no default may decide in a fire.
@@ -115,8 +119,6 @@ function emergencyFaults(devices: readonly DeviceEntry[]): string[] {
     if (opensInEmergency === true && releases !== 'output')
       return [`${setting}: this device has no output that releases; use false, or leave it out`]
     if (!hasInput || releases !== 'output' || opensInEmergency !== undefined) return []
-    return [
-      `${setting}: give true (a way out, or a cabinet that must open) or false (a detacher, or a cabinet that stays locked), because a device has "emergency"`,
-    ]
+    return [`${setting}: ${WAY_OUT_NEEDED}`]
   })
 }

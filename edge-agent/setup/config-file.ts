@@ -1,5 +1,5 @@
-import type { DeviceEntry } from '../../device-drivers/registry.ts'
-import { readConfig } from '../config.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
+import { readConfig, WAY_OUT_NEEDED } from '../config.ts'
 
 /** The agent's configuration file. The agent writes to it only on request. */
 export interface ConfigFile {
@@ -41,7 +41,28 @@ export function withDevice(text: string, entry: Readonly<Record<string, unknown>
   const checked = readConfig(before)
   if (!checked.ok) return { ...checked, ofEntry: [] }
   if (entry['deviceId'] === UNNAMED_DEVICE) return invalidEntry(['deviceId: enter a set-up code, or fill in an id'], '')
-  return edited(before, (devices) => [...devices, entry], checked.config.devices.length)
+  const { devices: present } = checked.config
+  const result = edited(before, (devices) => [...devices, entry], present.length)
+  return result.ok ? result : withMissingWayOut(result, present, entry)
+}
+
+/**
+ * Adds the fault of a missing `opensInEmergency`. The configuration is checked for it only if it has no other fault, but
+ * a person corrects all at once.
+ */
+function withMissingWayOut(
+  { faults, ofEntry }: Extract<AddResult, { ok: false }>,
+  present: readonly DeviceEntry[],
+  entry: Readonly<Record<string, unknown>>,
+): Extract<AddResult, { ok: false }> {
+  const path = 'opensInEmergency'
+  const hasInput =
+    entry['emergency'] !== undefined || present.some((device) => capabilitiesOf(device).emergency !== undefined)
+  const releases = entry['output'] !== undefined || entry['release'] !== undefined
+  const isKnown = ofEntry.some((each) => each.path === path)
+  if (!hasInput || !releases || entry[path] !== undefined || isKnown) return { ok: false, faults, ofEntry }
+  const message = WAY_OUT_NEEDED
+  return { ok: false, faults: [...faults, `${path}: ${message}`], ofEntry: [...ofEntry, { path, message }] }
 }
 
 /** Replaces the entry of a device in the text of a configuration file, or removes it. */

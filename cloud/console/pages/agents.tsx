@@ -8,6 +8,7 @@ import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
 import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
+import { deviceLabel } from '../components/device-label.ts'
 import { ChooseToChange, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { TextField } from '../components/fields.tsx'
@@ -329,7 +330,7 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
               cell: ({ deviceId, name, deviceType, storeId }) => (
                 <>
                   <a href={`/console/agents/${deviceId}${at.store ? '' : `?store=${storeId}`}`}>
-                    {name ?? t.types[deviceType]}
+                    {deviceLabel(at, { deviceId, deviceType, name })}
                   </a>
                   {name === undefined ? null : <span class="sub">{t.types[deviceType]}</span>}
                 </>

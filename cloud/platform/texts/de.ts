@@ -106,7 +106,7 @@ export const de: Texts = {
     pay: 'Bezahlen',
     paid: 'Bezahlt',
     cancelled: 'Abgebrochen',
-    lines: (count) => (count === 1 ? '1 Position' : `${count} Positionen`),
+    pieces: (count) => `${count} Stück`,
     noMoney: 'es fließt kein Geld',
     staffCheck: 'Bitte warten: Mitarbeitende prüfen den Einkauf.',
     soldMeanwhile:

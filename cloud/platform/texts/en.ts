@@ -104,7 +104,7 @@ export const en: Texts = {
     pay: 'Pay',
     paid: 'Paid',
     cancelled: 'Cancelled',
-    lines: (count) => (count === 1 ? '1 item' : `${count} items`),
+    pieces: (count) => (count === 1 ? '1 item' : `${count} items`),
     noMoney: 'no money moves',
     staffCheck: 'Please wait: staff are checking.',
     soldMeanwhile: 'One of these items was sold meanwhile. Start again without it, or ask our staff.',

@@ -86,7 +86,8 @@ export interface Texts {
     pay: string
     paid: string
     cancelled: string
-    lines: (count: number) => string
+    /** Pieces of the goods, as on the receipt and for staff. */
+    pieces: (count: number) => string
     noMoney: string
     staffCheck: string
     soldMeanwhile: string

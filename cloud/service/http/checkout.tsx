@@ -97,7 +97,7 @@ function CheckoutPage({
       <ConnectionLost texts={texts} notSent={t.notSent} />
       <h1>{isOpen ? `${t.pay}: ${formats.money(purchase.totalCent)}` : isPaid ? t.paid : t.cancelled}</h1>
       <p class="soft">
-        {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
+        {purchase.storeData.name} · {t.pieces(piecesOf(purchase))} · {t.noMoney}
       </p>
       {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
       {isOpen ? (
@@ -142,7 +142,7 @@ export function PaymentPage({
     <Page title={t.title} reader={reader}>
       <h1>{isPaid ? t.paid : isOver ? t.cancelled : `${t.pay}: ${formats.money(purchase.totalCent)}`}</h1>
       <p class="soft">
-        {purchase.storeData.name} · {t.lines(purchase.items.length)}
+        {purchase.storeData.name} · {t.pieces(piecesOf(purchase))}
       </p>
       {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
       {isPaid || isOver || isAwaited || isSold ? null : <p>{t.confirming}</p>}
@@ -222,6 +222,11 @@ export function checkoutRoutes(
     const way = await exitAdvice(database, services, purchase)
     return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, isSold, way, reader }))
   }
+}
+
+/** Number of pieces of a purchase. A line may have several. */
+function piecesOf({ items }: TransactionData): number {
+  return items.reduce((sum, { quantity }) => sum + quantity, 0)
 }
 
 /** True if an unpaid purchase has an item that was sold meanwhile. */

@@ -295,13 +295,18 @@ function pageOf({ deviceId, deviceType }: PageDevice): string {
   return `/${deviceType === 'exit_gate' ? 'gate' : 'station'}?${new URLSearchParams({ device: deviceId })}`
 }
 
+/** Characters of an id that tell devices apart. */
+const ID_SHOWN = 6
+
 /** Scanners and readers that serve another device (`feeds`) have no type. */
 function nameOf(
   device: PageDevice & { driver: string },
   texts: Texts,
   devices: readonly (PageDevice & { driver: string })[] = [],
 ): string {
-  if (device.name !== null || device.deviceType !== null) return deviceTitle(device, texts)
+  if (device.name !== null) return device.name
+  // The console names it in the same way: several devices may be without a name.
+  if (device.deviceType !== null) return `${deviceTitle(device, texts)} …${device.deviceId.slice(-ID_SHOWN)}`
   const served = devices.find(({ deviceId }) => deviceId === device.feeds)
   return served === undefined ? device.driver : `${deviceTitle(served, texts)} · ${device.driver}`
 }

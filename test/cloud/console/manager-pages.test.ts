@@ -5,6 +5,7 @@ import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleFormats, consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { EXCEPTION_TEXTS } from '../../../cloud/service/description/codes.ts'
 import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
@@ -907,6 +908,14 @@ describe('pages of the store manager', () => {
     expect((await post('/console/agents', 'enrol', { name: '' })).status).toBe(200)
     const long = await post('/console/agents', 'enrol', { name: 'x'.repeat(121), _form: 'enrol' })
     expect([long.status, /id="name-error"/.test(long.text)]).toEqual([400, true])
+  })
+
+  it('devices: have the names that they have at the agent', () => {
+    for (const language of ['de', 'en'] as const) {
+      const { deviceTypes } = textsOf(language)
+      const atAgent = Object.entries(deviceTypes).map(([type, { name }]) => [type, name])
+      expect(consoleTexts(language).agents.types).toEqual(Object.fromEntries(atAgent))
+    }
   })
 
   it('devices: makes a set-up code for a device', async () => {

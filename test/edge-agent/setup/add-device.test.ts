@@ -6,6 +6,7 @@ import { configFile } from '../../../host/config-file.ts'
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { result } from '../../../device-drivers/kit/device.ts'
 import { configSchema } from '../../../edge-agent/config.ts'
+import { withDevice } from '../../../edge-agent/setup/config-file.ts'
 import { MANAGER_SETTINGS } from '../../../edge-agent/setup/setup.ts'
 import { Setup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
@@ -359,6 +360,22 @@ describe('the set-up of an agent', () => {
       })
     // Nothing was sent to the device, and nothing was recorded: this set-up has no journal.
     expect(commands).toEqual([])
+  })
+
+  it('names a missing decision about fires together with the other faults', () => {
+    const alarm = { deviceId: 'dev_panel', driver: 'modbus', link: { tcp: '127.0.0.1:502' } }
+    const emergency = { input: 5, wiring: 'normally_closed' }
+    const before = { devices: [{ ...alarm, emergency, output: 0, opensInEmergency: true }] }
+    const gate = { deviceId: 'dev_gate', driver: 'modbus', output: 1 }
+    const { link } = alarm
+    const faults = (entry: Json) => {
+      const edited = withDevice(JSON.stringify(before), entry)
+      return edited.ok ? [] : edited.ofEntry.map(({ path }) => path)
+    }
+    expect(faults(gate)).toEqual(['link', 'opensInEmergency'])
+    expect(faults({ ...gate, link })).toEqual(['opensInEmergency'])
+    expect(faults({ ...gate, opensInEmergency: true })).toEqual(['link'])
+    expect(faults({ ...gate, link, opensInEmergency: true })).toEqual([])
   })
 
   it('needs a code of its own for emergency settings, also at a device that serves a new one', async () => {

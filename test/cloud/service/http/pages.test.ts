@@ -50,8 +50,8 @@ describe('receipts and the test checkout', () => {
     const { pathname } = new URL(checkoutUrl)
     const texts = async (path: string, headers = {}) => (await shop.cloud.get(path, headers)).text
     const english = await texts(pathname, { 'accept-language': 'en-GB,en;q=0.9' })
-    for (const expected of ['<html lang="en">', 'Pay: €', '2 items', '?lang=de']) expect(english).toContain(expected)
-    for (const expected of ['<html lang="de">', 'Bezahlen: ', '2 Positionen', '?lang=en'])
+    for (const expected of ['<html lang="en">', 'Pay: €', '3 items', '?lang=de']) expect(english).toContain(expected)
+    for (const expected of ['<html lang="de">', 'Bezahlen: ', '3 Stück', '?lang=en'])
       expect(await texts(`${pathname}?lang=de`, { 'accept-language': 'en' })).toContain(expected)
     await press(checkoutUrl, 'paid')
     expect(await texts(`${pathname}?lang=en`)).toContain('To the receipt')
