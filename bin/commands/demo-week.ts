@@ -292,7 +292,7 @@ interface PastClock {
 /**
  * Fills a new sandbox with a week of a shop: purchases, releases, alarms, refunds, an hour without network, orders, a
  * waiting approval and a chat. Runs a cloud whose clock passes through the week, so all rows are those of real
- * operations. Does nothing if the sandbox already has its week.
+ * operations. Does nothing and returns false if the sandbox already has its week.
  *
  * @param settings Settings of the cloud. Its ports are ignored: this cloud answers only calls of this process.
  */
@@ -301,8 +301,8 @@ export async function fillDemoWeek(
   file: DemoFile,
   platform: Platform,
   log: Log,
-): Promise<void> {
-  if (file.read().hasWeek) return
+): Promise<boolean> {
+  if (file.read().hasWeek) return false
   const endMs = platform.clock.wall()
   const midnight = new Date(endMs - NIGHT_MS).setHours(0, 0, 0, 0)
   const clock = pastClock(platform, midnight - DAYS * DAY_MS + OPENS_AT_H * 3_600_000 - 3_600_000)
@@ -329,6 +329,7 @@ export async function fillDemoWeek(
     await running.stop()
   }
   file.write({ hasWeek: true })
+  return true
 }
 
 /** Throws if the database has accounts: the demonstration must not mix with the data of a real cloud. */

@@ -117,8 +117,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
   try {
     const notes: string[] = []
     const file = demoFile(settings.data, secretFiles)
-    const isNew = file.read().hasWeek !== true
-    await fillDemoWeek(cloudSettings(settings), file, platform, log)
+    const isNew = await fillDemoWeek(cloudSettings(settings), file, platform, log)
     const running = await startAnyPort(settings, log, notes)
     stops.push(running.stop)
     const { baseUrl } = running
@@ -164,8 +163,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       notes.push(`Port ${settings.edgePort} is taken, so the agent uses another one. Choose a port with --edge-port.`)
       return startEdge({ ...edgeSettings, port: 0 }, config, platform, log, parts)
     })
-    stops.push(edge.stop)
-    stops.push(noteDemo(data))
+    stops.push(edge.stop, noteDemo(data))
     await demonstration({
       platform,
       isNew,
