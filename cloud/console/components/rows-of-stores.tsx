@@ -82,7 +82,7 @@ export function storeColumn(at: PageContext): { label: string; cell: (row: { sto
   return [{ label: at.texts.frame.store, cell: ({ storeId }) => storeName(at, storeId) }]
 }
 
-/** Says on a list over all stores where things are added and changed. */
-export function ChooseToChange({ at }: { at: PageContext }) {
-  return at.store ? null : <p class="soft">{at.texts.frame.chooseToChange}</p>
+/** Says on a list over all stores where things are added. */
+export function ChooseToAdd({ at }: { at: PageContext }) {
+  return at.store ? null : <p class="soft">{at.texts.frame.chooseToAdd}</p>
 }

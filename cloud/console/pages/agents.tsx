@@ -9,7 +9,7 @@ import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { deviceLabel } from '../components/device-label.ts'
-import { ChooseToChange, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
+import { ChooseToAdd, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
@@ -186,7 +186,7 @@ export const agentsPage = page<AgentsView>({
         <Agents at={at} {...at.data} />
         <Devices at={at} {...at.data} />
       </Live>
-      <ChooseToChange at={at} />
+      <ChooseToAdd at={at} />
       {at.store && at.has(rolesFrom('manager')) ? (
         <>
           <InstallAgent at={at} />

@@ -5,7 +5,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Card, Figures, EmptyState, PrintButton } from '../components/card.tsx'
 import { Confirm } from '../components/form.tsx'
 import { Pagination, Table } from '../components/table.tsx'
-import { ChooseToChange, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
+import { rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { csvFile } from '../frame/csv-file.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
@@ -70,7 +70,6 @@ export const closingsPage = page<ClosingsView>({
     const { closings = [], nextCursor } = at.data
     return (
       <div class="stack wide">
-        <ChooseToChange at={at} />
         {at.store ? <OfOneStore at={at} /> : null}
         <Card title={t.all} flush>
           {closings.length === 0 ? (

@@ -14,7 +14,7 @@ import { TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
 import { List, Pagination, rowsOfPage } from '../components/table.tsx'
 import { storeName, StoreOfRow } from '../components/all-stores.tsx'
-import { ChooseToChange, partOf, rowsOfStores, type RowsOfStores } from '../components/rows-of-stores.tsx'
+import { ChooseToAdd, partOf, rowsOfStores, type RowsOfStores } from '../components/rows-of-stores.tsx'
 import { NO_FORM, type FormState } from '../frame/form.ts'
 import { QrCode } from '../components/passkey.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
@@ -83,7 +83,7 @@ export const operatorsPage = page<OperatorsView>({
         <Card title={t.list} flush>
           {rows.length === 0 ? (
             <EmptyState icon="people" title={t.nothing}>
-              {t.nothingText}
+              {at.store ? t.nothingText : undefined}
             </EmptyState>
           ) : (
             <List>
@@ -96,7 +96,7 @@ export const operatorsPage = page<OperatorsView>({
           )}
           <Pagination at={at} shown={rows.length} total={total} nextCursor={nextCursor} />
         </Card>
-        <ChooseToChange at={at} />
+        <ChooseToAdd at={at} />
         {at.store ? <AddOperator at={at} /> : null}
       </div>
     )

@@ -10,7 +10,6 @@ import { ActionForm, Submit } from '../components/form.tsx'
 import { NO_FORM, type FormFields } from '../frame/form.ts'
 import { storeName } from '../components/all-stores.tsx'
 import {
-  ChooseToChange,
   rowsOfLists,
   rowsOfStores,
   storeColumn,
@@ -51,7 +50,7 @@ export const stockPage = page<StockView>({
   scope: 'stores',
   navigation: { group: 'operations', icon: 'stock' },
   title: (texts) => texts.stock.title,
-  lead: (at) => (at.has(rolesFrom('associate')) ? at.texts.stock.lead : at.texts.stock.leadOfViewer),
+  lead: (at) => (at.store && at.has(rolesFrom('associate')) ? at.texts.stock.lead : at.texts.stock.leadOfViewer),
   actions: {
     set: {
       operation: setStock,
@@ -92,7 +91,6 @@ export const stockPage = page<StockView>({
             )}
           </Card>
           <Pagination at={at} shown={(ofStores ?? rows).length} total={total} nextCursor={nextCursor} />
-          <ChooseToChange at={at} />
         </Results>
       </>
     )

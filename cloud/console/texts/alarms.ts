@@ -4,7 +4,7 @@ import { bilingual } from './texts.ts'
 export const alarmsTexts = bilingual({
   en: {
     title: 'Alarms',
-    lead: 'At the exits of this store. New alarms appear by themselves.',
+    lead: 'At the exits. New alarms appear by themselves.',
     leadOfAll: 'At the exits of all stores. New alarms appear by themselves.',
     summary: 'Alarms at a glance',
     waiting: 'Waiting',
@@ -37,7 +37,7 @@ export const alarmsTexts = bilingual({
     noReceipt: 'No matching receipt: ask for it',
     compared: 'What is compared with receipts?',
     comparedText:
-      'Receipts of this store that were paid in the hour before the alarm or the ten minutes after it, and not cancelled. “Paid” means that the receipt names exactly this tag. Otherwise the product is compared; items that a receipt binds to another tag do not count.',
+      'Receipts of the store that were paid in the hour before the alarm or the ten minutes after it, and not cancelled. “Paid” means that the receipt names exactly this tag. Otherwise the product is compared; items that a receipt binds to another tag do not count.',
     takeCare: 'I take care of it',
     takenCare: 'You take care of this alarm.',
     record: 'Record the cause',
@@ -142,7 +142,7 @@ export const alarmsTexts = bilingual({
   },
   de: {
     title: 'Alarme',
-    lead: 'An den Ausgängen dieser Filiale. Neue Alarme erscheinen von selbst.',
+    lead: 'An den Ausgängen. Neue Alarme erscheinen von selbst.',
     leadOfAll: 'An den Ausgängen aller Filialen. Neue Alarme erscheinen von selbst.',
     summary: 'Alarme auf einen Blick',
     waiting: 'Wartend',
@@ -177,7 +177,7 @@ export const alarmsTexts = bilingual({
     noReceipt: 'Kein passender Beleg: danach fragen',
     compared: 'Was wird mit Belegen verglichen?',
     comparedText:
-      'Belege dieser Filiale, die in der Stunde vor dem Alarm oder in den zehn Minuten danach bezahlt und nicht storniert wurden. „Bezahlt“ heißt: Der Beleg nennt genau dieses Etikett. Sonst wird das Produkt verglichen; Stücke, die ein Beleg an ein anderes Etikett bindet, zählen nicht.',
+      'Belege der Filiale, die in der Stunde vor dem Alarm oder in den zehn Minuten danach bezahlt und nicht storniert wurden. „Bezahlt“ heißt: Der Beleg nennt genau dieses Etikett. Sonst wird das Produkt verglichen; Stücke, die ein Beleg an ein anderes Etikett bindet, zählen nicht.',
     takeCare: 'Ich kümmere mich',
     takenCare: 'Sie kümmern sich um diesen Alarm.',
     record: 'Ursache festhalten',

@@ -28,7 +28,7 @@ export const frameTexts = bilingual({
     noStore: 'No store',
     chooseStore: 'Choose a store',
     chooseStoreLead: 'This page shows one store.',
-    chooseToChange: 'This page lists all stores. Choose a store to add or change something.',
+    chooseToAdd: 'This page lists all stores. Choose a store to add something.',
     someStores: (shown: string, total: string) =>
       `This page shows ${shown} of your ${total} stores, first those in which something waits. Choose a store to see another one.`,
     newestOfStores: (shown: string, total: string) =>
@@ -95,7 +95,7 @@ export const frameTexts = bilingual({
     noStore: 'Keine Filiale',
     chooseStore: 'Wählen Sie eine Filiale',
     chooseStoreLead: 'Diese Seite zeigt eine Filiale.',
-    chooseToChange: 'Diese Seite zeigt alle Filialen. Zum Anlegen und Ändern wählen Sie eine Filiale.',
+    chooseToAdd: 'Diese Seite zeigt alle Filialen. Für etwas Neues wählen Sie eine Filiale.',
     someStores: (shown: string, total: string) =>
       `Diese Seite zeigt ${shown} Ihrer ${total} Filialen, zuerst die, in denen etwas wartet. Andere sehen Sie, wenn Sie eine Filiale wählen.`,
     newestOfStores: (shown: string, total: string) =>

@@ -4,7 +4,7 @@ import { bilingual } from './texts.ts'
 export const operatorsTexts = bilingual({
   en: {
     title: 'Staff and badges',
-    lead: 'Staff who may approve at the stations of this store, also without a connection.',
+    lead: 'Staff who may approve at the stations of their store, also without a connection.',
     list: 'Staff with a badge',
     nothing: 'Nobody has a badge yet',
     nothingText: 'Add the first person below and print the badge.',
@@ -47,7 +47,7 @@ export const operatorsTexts = bilingual({
   },
   de: {
     title: 'Personal',
-    lead: 'Personal, das an den Stationen dieser Filiale freigeben darf, auch ohne Verbindung.',
+    lead: 'Personal, das an den Stationen seiner Filiale freigeben darf, auch ohne Verbindung.',
     list: 'Personal mit Ausweis',
     nothing: 'Noch niemand hat einen Ausweis',
     nothingText: 'Tragen Sie unten die erste Person ein, und drucken Sie ihren Ausweis.',

@@ -17,7 +17,7 @@ export const purchasesTexts = bilingual({
     found: 'Found purchases',
     recent: 'Latest purchases',
     nothing: 'No purchases yet',
-    nothingText: 'Purchases of this store appear here.',
+    nothingText: 'Purchases appear here.',
     purchase: (end: string) => `Purchase …${end}`,
     open: 'Open',
     states: {
@@ -118,7 +118,7 @@ export const purchasesTexts = bilingual({
     found: 'Gefundene Einkäufe',
     recent: 'Letzte Einkäufe',
     nothing: 'Noch keine Einkäufe',
-    nothingText: 'Hier erscheinen die Einkäufe dieser Filiale.',
+    nothingText: 'Hier erscheinen die Einkäufe.',
     purchase: (end: string) => `Einkauf …${end}`,
     open: 'Öffnen',
     states: {

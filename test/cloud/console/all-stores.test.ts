@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
@@ -78,13 +79,27 @@ describe('pages of the console while all stores are chosen', () => {
     expect(await get('/console/agents')).toMatch(
       new RegExp(`/console/agents/dev_\\w+\\?store=${shop.otherStoreId}">Tor am Nebeneingang`),
     )
+    for (const path of ['/console/agents', '/console/operators'])
+      expect([path, (await get(path)).includes('Choose a store to add something')]).toEqual([path, true])
     for (const path of ['/console/stock', '/console/agents', '/console/closings', '/console/operators']) {
       const text = await get(path)
-      expect([path, text.includes('Choose a store to add or change something')]).toEqual([path, true])
       for (const action of ['enrol', 'setup', 'register', 'set', 'close'])
         expect([path, action, text.includes(`name="_action" value="${action}"`)]).toEqual([path, action, false])
     }
   })
+
+  it.each(pages.filter(({ scope, path }) => scope === 'stores' && !path.includes(':')).map(({ path }) => path))(
+    '%s does not speak of this store',
+    async (path) => {
+      for (const [language, words] of [
+        ['de', /(?:dies|Ihr)er Filiale\b/],
+        ['en', /\bthis store\b/i],
+      ] as const) {
+        const text = (await get(path, language)).replaceAll(/<[^>]*>/g, ' ')
+        expect([path, words.exec(text)?.[0] ?? 'nothing']).toEqual([path, 'nothing'])
+      }
+    },
+  )
 
   it.each(['/console/tags', '/console/rules', '/console/products', '/console/integrations'])(
     '%s belongs to one store, and asks which',
