@@ -215,8 +215,11 @@ describe('the frame of the console', () => {
     ['en', 'de'],
   ] as const)('speaks only %s in its pages', async (own, other) => {
     // People name devices in their own language.
-    const { devices } = await shop.ok('fetchDevices', { storeId: shop.storeId })
-    const names = devices.map(({ name }: { name: string }) => name)
+    const names: string[] = []
+    for (const storeId of [shop.storeId, shop.otherStoreId]) {
+      const { devices } = await shop.ok('fetchDevices', { storeId })
+      names.push(...devices.map(({ name }: { name: string }) => name))
+    }
     for (const { path } of pages) {
       const { text } = await get(path, { 'accept-language': own })
       expect(text).toContain(`<html lang="${own}"`)
