@@ -1975,6 +1975,7 @@ FetchAuditLogRequest = TypedDict(
         "since": NotRequired[str],
         "latest": NotRequired[Literal[True]],
         "entityId": NotRequired[str],
+        "withoutAgents": NotRequired[Literal[True]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },

@@ -2,10 +2,11 @@ import type { z } from 'zod'
 import { fetchAuditLog } from '../../platform/accounts/audit-operations.ts'
 import { fetchApiKeys } from '../../platform/accounts/key-operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { fetchUsers } from '../../platform/users/user-operations.ts'
 import { dayOf, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { Card, EmptyState } from '../components/card.tsx'
-import { TextField } from '../components/fields.tsx'
+import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Moment, Pagination, Results, Table } from '../components/table.tsx'
 import { NO_FORM } from '../frame/form.ts'
 import { page, type PageContext } from '../frame/page.ts'
@@ -18,6 +19,8 @@ interface Audit {
 }
 
 const PAGE_SIZE = 50
+/** Agents whose names the page knows. */
+const AGENTS_NAMED = 500
 const ENTITY = /^\w{1,128}$/
 const hashStart = (hash: string | undefined) => (hash === undefined ? '' : `${hash.slice(0, 10)}…`)
 
@@ -25,6 +28,11 @@ const hashStart = (hash: string | undefined) => (hash === undefined ? '' : `${ha
 function dayIn(at: PageContext): string {
   const day = at.query.get('from') ?? ''
   return isDay(day) ? day : dayOf(at.nowMs - 86_400_000)
+}
+
+/** Agents report all the time, so their entries are shown on demand, and where one thing is looked for. */
+function hasAgents(at: PageContext): boolean {
+  return at.query.get('by') === 'all' || (at.query.get('entity')?.trim() ?? '') !== ''
 }
 
 /** Who changed what, from a day on. */
@@ -43,12 +51,16 @@ export const auditPage = page<Audit>({
       since: new Date(startOfDay(from)).toISOString(),
       latest: true,
       limit: PAGE_SIZE,
+      ...(hasAgents(at) ? {} : { withoutAgents: true as const }),
       ...(ENTITY.test(entityId) && { entityId }),
       ...(cursor !== undefined && { cursor }),
     })
     const users = (await at.runIfAllowed(fetchUsers, {}))?.users ?? []
     const { keys } = await at.run(fetchApiKeys, {})
+    const agents = (await at.runIfAllowed(fetchAgents, { limit: AGENTS_NAMED }))?.agents ?? []
     const names = new Map([
+      ...agents.map(({ agentId, name }) => [agentId, name] as const),
+      ...at.stores.map(({ storeId, tradingName }) => [storeId, tradingName] as const),
       ...users.map(({ userId, name, email }) => [userId, name || email] as const),
       ...keys.map(({ keyId, name }) => [keyId, name] as const),
     ])
@@ -64,6 +76,16 @@ export const auditPage = page<Audit>({
       <div class="stack wide">
         <FilterBar at={at} apply={t.apply}>
           <TextField form={NO_FORM} name="from" type="date" label={t.from} value={from} />
+          <Select
+            form={NO_FORM}
+            name="by"
+            label={t.by}
+            value={at.query.get('by') ?? 'people'}
+            choices={[
+              { value: 'people', label: t.withoutAgents },
+              { value: 'all', label: t.withAgents },
+            ]}
+          />
           <TextField
             form={NO_FORM}
             name="entity"
@@ -83,7 +105,7 @@ export const auditPage = page<Audit>({
                 caption={t.title}
                 rows={entries}
                 columns={[
-                  { label: t.operation, kind: 'head', cell: ({ operation }) => <code>{operation}</code> },
+                  { label: t.operation, kind: 'head', cell: ({ operation }) => <What at={at} operation={operation} /> },
                   {
                     label: t.time,
                     cell: (row) => <Moment ms={Date.parse(row.at)} text={at.formats.moment(Date.parse(row.at))} />,
@@ -111,3 +133,18 @@ export const auditPage = page<Audit>({
     )
   },
 })
+
+/** What was done, in the words of the page if it has some, and the name of the operation. */
+function What({ at, operation }: { at: PageContext; operation: string }) {
+  const words: Readonly<Record<string, string>> = at.texts.auditOperations
+  const text = Object.hasOwn(words, operation) ? words[operation] : undefined
+  if (text === undefined) return <code>{operation}</code>
+  return (
+    <>
+      {text}
+      <span class="sub">
+        <code>{operation}</code>
+      </span>
+    </>
+  )
+}

@@ -2,6 +2,7 @@ import type { Language } from '../../../policy/page-language.ts'
 import { formats, type Formats } from './texts.ts'
 import { accountTexts, passkeysTexts } from './account.ts'
 import { agentsTexts } from './agents.ts'
+import { auditOperationTexts } from './audit-operations.ts'
 import { alarmFiguresTexts } from './alarm-figures.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
@@ -58,6 +59,7 @@ const PARTS = {
   offers: offersTexts,
   loyalty: loyaltyTexts,
   developers: developersTexts,
+  auditOperations: auditOperationTexts,
   stores: storesTexts,
   integrations: integrationsTexts,
 }

@@ -19,13 +19,15 @@ interface AuditFilter {
   upTo?: string | undefined
   /** Lists only entries by this actor or about these entities. */
   only: { actor: string; entityIds: readonly string[] } | undefined
+  /** Leaves out what agents did by themselves. */
+  isWithoutAgents: boolean
   limit: number
 }
 
 /** Entries of one tenant, at most `limit`: the oldest first, or with `isLatest` the newest. */
 function listAuditEntries(
   db: Db,
-  { tenant, sinceMs, isLatest, entityId, after, upTo, only, limit }: AuditFilter,
+  { tenant, sinceMs, isLatest, entityId, after, upTo, only, isWithoutAgents, limit }: AuditFilter,
 ): Promise<Row<'audit_entry'>[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
   if (sinceMs !== undefined)
@@ -34,6 +36,7 @@ function listAuditEntries(
   if (upTo !== undefined) query = query.where('entry_id', isLatest ? '>=' : '<=', upTo)
   if (entityId !== undefined) query = query.where('entity_id', '=', entityId)
   if (after !== undefined) query = query.where('entry_id', isLatest ? '<' : '>', after)
+  if (isWithoutAgents) query = query.where('actor', 'not like', 'agt_%')
   if (only)
     query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
   return query
@@ -44,7 +47,7 @@ function listAuditEntries(
 
 /** Clocks of several processes may differ by this time, ms. */
 const ID_GUARD_MS = 3_600_000
-/** Entries that one page looks at for a key that is bound to stores. No index has only the entries that it may see. */
+/** Entries that one page looks at for a key that is bound to stores, or without agents. No index has only these entries. */
 const LOOKED_AT = 10_000
 
 /** Last entry that a page after `after` looks at; undefined if it may look at all. */
@@ -110,12 +113,13 @@ export const fetchAuditLog = operation({
     since: Timestamp.optional(),
     latest: z.literal(true).optional().describe('The newest first.'),
     entityId: Id.optional(),
+    withoutAgents: z.literal(true).optional().describe('Leaves out what agents did by themselves.'),
     limit: Limit.optional(),
     cursor: cursorField('aud').optional(),
   }),
   response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T00:00:00Z' },
-  async run(call, { since, latest, entityId, limit = DEFAULT_PAGE, cursor }) {
+  async run(call, { since, latest, entityId, withoutAgents, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
     const page = {
       tenant: caller.tenant,
@@ -124,8 +128,16 @@ export const fetchAuditLog = operation({
       after: cursor,
     }
     const only = caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds }
-    const upTo = only && entityId === undefined ? await endOfPage(call.db, page) : undefined
-    const rows = await listAuditEntries(call.db, { ...page, entityId, upTo, only, limit: limit + 1 })
+    const isWithoutAgents = withoutAgents === true
+    const upTo = (only || isWithoutAgents) && entityId === undefined ? await endOfPage(call.db, page) : undefined
+    const rows = await listAuditEntries(call.db, {
+      ...page,
+      entityId,
+      upTo,
+      only,
+      isWithoutAgents,
+      limit: limit + 1,
+    })
     const { items, nextCursor = upTo } = toPage(rows, (row) => row.entry_id, { limit })
     const entries = items.map((row) => ({
       entryId: row.entry_id,

@@ -9,10 +9,10 @@ const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 
 /**
- * Pages of the console of one user, as parts of the limit of a key. A page reads some ten operations. Some tabs that each
- * refresh three parts a second stay below it.
+ * Pages of the console of one user. A page reads some ten operations. Some tabs that each refresh three parts a second
+ * stay below it.
  */
-const PAGES = { perSecond: 0.4, burst: 1.2 }
+const PAGES: Allowance = { perSecond: 20, burst: 60 }
 
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
@@ -51,10 +51,8 @@ export class OperationLimits {
    * bucket is empty.
    */
   takePage(userId: string): void {
-    const { rateLimit } = this.#config
-    if (rateLimit === 0) return
-    const allowance = { perSecond: rateLimit * PAGES.perSecond, burst: rateLimit * PAGES.burst }
-    const { allowed, resetSeconds } = this.#limiter.take(`pages ${userId}`, allowance)
+    if (this.#config.rateLimit === 0) return
+    const { allowed, resetSeconds } = this.#limiter.take(`pages ${userId}`, PAGES)
     if (!allowed) throw new Failure('resource-exhausted', 'too many pages', { retryAfter: resetSeconds })
   }
 

@@ -1,5 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { noteChange } from '../../../cloud/platform/accounts/audit-operations.ts'
+import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { GERMAN_AREAS } from '../../../cloud/console/texts/operation-words.ts'
 import { fieldsOfOperation } from '../../../cloud/console/pages/operations.tsx'
 import { ROLES } from '../../../cloud/platform/foundation/caller.ts'
@@ -107,6 +109,28 @@ it('audit log: names the key that made a change, and shows the changes of one th
   expect([...text.matchAll(/<th scope="row">/g)]).toHaveLength(1)
   expect(text).toContain('<code>createZone</code>')
   expect(await get('/console/audit?from=2099-01-01')).toContain('Nothing was changed in this time')
+})
+
+it('audit log: says in words what people did, names agents, and shows what agents did on demand', async () => {
+  const { database } = shop.cloud.db
+  const tenant = `${(await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()).tenant}`
+  await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Vogt' })
+  await database.write((db) =>
+    noteChange(
+      db,
+      { tenant, actor: 'agt_AusgangNord', operation: 'reportProtectionEvents', entity_id: shop.storeId },
+      shop.cloud.platform,
+    ),
+  )
+  const people = await get('/console/audit')
+  expect(people).toContain('Added staff with a badge')
+  expect(people).not.toContain('<code>reportProtectionEvents</code>')
+  const all = await get('/console/audit?by=all')
+  expect(all).toMatch(/reported events[^]*?<td data-label="Who">Ausgang Nord</)
+  // Of one thing, all is shown.
+  expect(await get(`/console/audit?entity=${shop.storeId}`)).toContain('<code>reportProtectionEvents</code>')
+  for (const name of Object.keys(consoleTexts('en').auditOperations))
+    expect([name, OPERATION_TABLE.has(name)]).toEqual([name, true])
 })
 
 it.each(ROLES)(
