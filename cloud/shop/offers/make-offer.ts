@@ -2,10 +2,13 @@ import { newId } from '../../../policy/ids.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { describeOffer } from './description.ts'
-import { discountOf, type OfferProduct } from './offer-products.ts'
+import { discountOf, type OfferProduct, adjusted, assertSold } from './offer-products.ts'
 import { dueAfter, statusAt, type Validity } from './offer-status.ts'
-import { insertBranches, insertList } from './queries.ts'
+import { insertBranches, insertList, readList } from './queries.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
+import type { OfferOfCaller } from './offer-of-caller.ts'
+import type { CloneOffer } from './schema.ts'
 
 /** Content that all branches of a new offer share. */
 export interface OfferContent {
@@ -20,7 +23,7 @@ export interface OfferContent {
 }
 
 /** Branches with the same prices. */
-export interface PricedBranches {
+interface PricedBranches {
   storeIds: readonly string[]
   products: readonly OfferProduct[]
 }
@@ -139,4 +142,94 @@ export function emitPublished(
   for (const { offer_id: offerId, group_id: groupId, store_id: storeId } of branches) {
     call.emit({ type: 'offer.published', storeId, data: { offerId, groupId, storeId } })
   }
+}
+
+/** Maximum number of product names in a description; further products are only counted. */
+const NAMES_LISTED = 2
+
+const DATE = new Intl.DateTimeFormat('de-DE', {
+  timeZone: STORE_TIME_ZONE,
+  day: '2-digit',
+  month: '2-digit',
+  year: 'numeric',
+})
+
+/** Generates a short German description: products, discount and validity. */
+export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs }: Validity): string {
+  const names = products.slice(0, NAMES_LISTED).map((product) => product.name)
+  const others = products.length - names.length
+  const what =
+    others > 0
+      ? `${names.join(', ')} und ${others} ${others === 1 ? 'weiteres Produkt' : 'weitere Produkte'}`
+      : names.join(' und ')
+  const percent = discountOf(products)
+  const less = percent > 0 ? `, ${products.length > 1 ? 'bis zu ' : ''}${percent} % günstiger` : ' im Angebot'
+  // `toMs` is exclusive: an offer that ends at midnight is valid until the end of the day before.
+  return `${what}${less}. Gültig vom ${DATE.format(fromMs)} bis ${DATE.format(toMs - 1)}.`
+}
+
+/** Highest price that the API accepts, cents. */
+const HIGHEST_CENT = 100_000_000
+
+/** Own prices of an offer: its price lists × their products. One transaction reads or writes all of them. */
+const OWN_PRICES_LIMIT = 20_000
+
+/** Creates an offer with the content of another offer. Stores with a price adjustment get their own prices. */
+export async function cloneOffer(
+  call: Call,
+  { group, priced }: OfferOfCaller,
+  input: CloneOffer,
+): Promise<{ group: Row<'offer_group'>; branches: Row<'offer'>[] }> {
+  const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]
+  await assertSold(
+    call,
+    products.map((p) => p.ean),
+    input.targetStoreIds,
+    () => 'targetStoreIds',
+  )
+  const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
+  const content = {
+    title: group.title,
+    description: group.description_generated === 1 ? '' : group.description,
+    merchantColor: group.merchant_color,
+    tags: group.tags === null ? [] : (JSON.parse(group.tags) as string[]),
+    imageUrl: group.image_url,
+    quantity: group.quantity,
+    validity,
+  }
+  return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
+}
+
+/** Throws 400 if an offer with so many price lists of so many products would have too many own prices. */
+export function assertOwnPrices(field: string, lists: number, products: number): void {
+  if (lists * products > OWN_PRICES_LIMIT)
+    throw invalid(
+      field,
+      `makes ${lists} price lists of ${products} products, and an offer has at most ${OWN_PRICES_LIMIT} own prices: use fewer different prices, fewer products or fewer stores in one offer`,
+      'too_many_prices',
+    )
+}
+
+/** Groups the stores by price adjustment: one price list for each adjustment. */
+function pricesByStore(
+  products: readonly OfferProduct[],
+  { targetStoreIds, priceAdjustments = {} }: CloneOffer,
+): PricedBranches[] {
+  const byAdjustment = new Map<string, string[]>()
+  for (const storeId of targetStoreIds) {
+    const adjustment = priceAdjustments[storeId]
+    const key = adjustment ? `${adjustment.type} ${adjustment.value}` : ''
+    byAdjustment.set(key, [...(byAdjustment.get(key) ?? []), storeId])
+  }
+  assertOwnPrices('priceAdjustments', byAdjustment.size, products.length)
+  return [...byAdjustment.values()].map((storeIds) => {
+    const [first = ''] = storeIds
+    const adjustment = priceAdjustments[first]
+    if (!adjustment) return { storeIds, products }
+    const own = adjusted(products, adjustment)
+    const tooHigh = own.findIndex((product) => product.priceCent > HIGHEST_CENT)
+    if (tooHigh >= 0)
+      throw invalid(`priceAdjustments.${first}`, `raises the price of ${own[tooHigh]?.name} above 1,000,000 EUR`)
+    return { storeIds, products: own }
+  })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { describeOffer } from '../../../../cloud/shop/offers/description.ts'
+import { describeOffer } from '../../../../cloud/shop/offers/make-offer.ts'
 import { OFFER_SCOPES, scopeOf } from '../../../../cloud/shop/offers/offer-of-caller.ts'
 import {
   ARCHIVE_AFTER_MS,
