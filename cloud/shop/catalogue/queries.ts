@@ -11,7 +11,6 @@ import { centsOf } from '../../platform/operations/fields.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { isSoldIn } from './is-sold-in.ts'
 
 /** Origin of a product that a POS sync wrote: the product's id in the POS. */
 export interface PosOrigin {
@@ -438,4 +437,16 @@ function agreedCode({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): st
 function agreedValue(field: string, a: string | undefined, b: string | undefined): string | undefined {
   if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is sent twice with different values')
   return a ?? b
+}
+
+/** True if at least one of these stores sells the product. */
+export async function isSoldIn(db: Db, productId: string, storeIds: readonly string[]): Promise<boolean> {
+  if (storeIds.length === 0) return false
+  const row = await db
+    .selectFrom('store_product')
+    .select('product_id')
+    .where('product_id', '=', productId)
+    .where('store_id', 'in', [...storeIds])
+    .executeTakeFirst()
+  return row !== undefined
 }

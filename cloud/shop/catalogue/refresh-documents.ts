@@ -3,6 +3,10 @@ import { readValue, writeValue } from '../../platform/persistence/installation.t
 import type { Row } from '../../platform/persistence/schema.ts'
 import { DOCUMENT_VERSION } from './render.ts'
 import { writeListings } from './write-products.ts'
+import { logJobFailure } from '../../platform/foundation/log.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { listingsAfter } from './queries.ts'
 
 const NAME = 'catalogue-documents'
 /** Listings per transaction. */
@@ -68,4 +72,83 @@ async function recount(db: Db): Promise<void> {
     .columns(['store_id', 'category', 'products'])
     .expression(categories.where('category', 'is not', null).groupBy(['store_id', 'category']))
     .execute()
+}
+
+/** Listings per transaction: with 40 words each, they take up to 50 ms. */
+export const LISTINGS_AT_ONCE = 50
+/** Transactions per run. The rest follows in the next run, because a process waits for running jobs before it ends. */
+const TURNS = 400
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
+
+/**
+ * Writes the listings of changed products that the transaction of the change did not write (write-products.ts). Each
+ * account has one transaction, then it is the turn of the next account. Several processes may run this at the same
+ * time.
+ */
+export async function refreshListings(database: Database, { log }: Pick<Services, 'log'>): Promise<void> {
+  const failed = new Set<string>()
+  for (let turns = 0; turns < TURNS;) {
+    const tenants = (await readAccounts(database.reads)).filter((tenant) => !failed.has(tenant))
+    if (tenants.length === 0) return
+    for (const holder of tenants) {
+      if (turns++ >= TURNS) return
+      try {
+        await database.write((db) => refreshSome(db, holder), { alone: ['catalogue'], holder })
+      } catch (error) {
+        failed.add(holder)
+        logJobFailure(log, error, 'listings of changed products')
+      }
+      await yieldToEventLoop()
+    }
+  }
+}
+
+/** The accounts with changed products, the longest waiting first. */
+async function readAccounts(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('listing_refresh')
+    .select('tenant')
+    .groupBy('tenant')
+    .orderBy((eb) => eb.fn.min('queued_ms'))
+    .orderBy('tenant')
+    .limit(ACCOUNTS)
+    .execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
+/** Writes the next listings of the account's first changed product, from the product as it is now. */
+async function refreshSome(db: Db, tenant: string): Promise<void> {
+  const row = await db
+    .selectFrom('listing_refresh')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .orderBy('queued_ms')
+    .orderBy('product_id')
+    .limit(1)
+    .executeTakeFirst()
+  if (!row) return
+  const { product_id } = row
+  const product = await db
+    .selectFrom('product')
+    .selectAll()
+    .where('product_id', '=', product_id)
+    .executeTakeFirstOrThrow()
+  const listings = await listingsAfter(db, [product_id], row.after_store, LISTINGS_AT_ONCE)
+  await writeListings(
+    db,
+    listings.map((stored) => ({ product, stored, listing: stored, isNews: row.is_news === 1 })),
+  )
+  const isDone = listings.length < LISTINGS_AT_ONCE
+  if (isDone && row.again === 0) await db.deleteFrom('listing_refresh').where('product_id', '=', product_id).execute()
+  else
+    await db
+      .updateTable('listing_refresh')
+      .set(
+        isDone
+          ? { after_store: '', again: 0, queued_ms: product.updated_ms }
+          : { after_store: listings.at(-1)?.store_id ?? '' },
+      )
+      .where('product_id', '=', product_id)
+      .execute()
 }

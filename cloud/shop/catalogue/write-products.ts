@@ -159,7 +159,7 @@ async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<vo
  * All writes of the catalogue use this file.
  *
  *   transaction   product ▶ listing of the named store ▶ at most 200 other listings ▶ listing_refresh
- *   job           listing_refresh ▶ the other listings, some per transaction (refresh-listings.ts)
+ *   job           listing_refresh ▶ the other listings, some per transaction (refresh-documents.ts)
  *
  * A listing is written with its document (`store_product.doc`), its search terms (`product_word`) and the counts
  * (`product_count`), always by `writeListings`.

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { findProduct } from '../catalogue/queries.ts'
-import { isSoldIn } from '../catalogue/is-sold-in.ts'
+import { findProduct, isSoldIn } from '../catalogue/queries.ts'
 import { storePicture, setProductImage } from '../catalogue/product-operations.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refreshListings } from '../../../../cloud/shop/catalogue/refresh-listings.ts'
+import { refreshListings } from '../../../../cloud/shop/catalogue/refresh-documents.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { findProduct } from '../../../../cloud/shop/catalogue/queries.ts'
-import { LISTINGS_AT_ONCE, refreshListings } from '../../../../cloud/shop/catalogue/refresh-listings.ts'
-import { refreshDocuments } from '../../../../cloud/shop/catalogue/refresh-documents.ts'
+import {
+  LISTINGS_AT_ONCE,
+  refreshListings,
+  refreshDocuments,
+} from '../../../../cloud/shop/catalogue/refresh-documents.ts'
 import { listingsIn as numbersIn } from '../../../../cloud/shop/catalogue/search-queries.ts'
 import { OTHER_LISTINGS } from '../../../../cloud/shop/catalogue/write-products.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
