@@ -28,7 +28,7 @@ import { invalid } from '../../platform/foundation/failure.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import { refundsOfMany } from '../../shop/purchases/present-refunds.ts'
+import { refundsOfMany } from '../../shop/purchases/refund-queries.ts'
 
 /** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000

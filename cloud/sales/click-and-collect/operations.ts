@@ -17,8 +17,7 @@ import {
   listOrders,
   orderOfCode,
 } from '../../shop/pickup-orders/queries.ts'
-import { toOrders } from '../../shop/pickup-orders/present.ts'
-import { Order, OrderRequest } from '../../shop/pickup-orders/schema.ts'
+import { toOrders, Order, OrderRequest } from '../../shop/pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
 
 const DEFAULT_PAGE = 50

@@ -1,5 +1,5 @@
 import { iso, definedFields } from '../../platform/operations/fields.ts'
-import { addToMonth } from '../../shop/loyalty/months.ts'
+import { addToMonth } from '../../shop/loyalty/queries.ts'
 import { amountOf } from '../../shop/loyalty/program.ts'
 import type { ProgramType } from '../../shop/loyalty/schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'

@@ -15,8 +15,7 @@ import {
   sumVat,
   type StoreKey,
 } from './store-days.ts'
-import { ENGAGEMENTS, countEngagement } from './engagement.ts'
-import { offersWithin } from './store-offers.ts'
+import { ENGAGEMENTS, countEngagement, offersWithin } from './engagement.ts'
 import { makeReports } from './report.ts'
 import { AnalyticsReport, Closing, Day } from './schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'

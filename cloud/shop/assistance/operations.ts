@@ -9,7 +9,7 @@ import { cursorField, toPage } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPng } from '../../platform/foundation/qr-code.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
-import { present } from './present.ts'
+import { present, addMessage, newTicket, openRequest, setStatus } from './requests.ts'
 import {
   findRequest,
   findZone,
@@ -21,7 +21,6 @@ import {
   REQUEST_STATUSES,
   Zone,
 } from './queries.ts'
-import { addMessage, newTicket, openRequest, setStatus } from './requests.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50

@@ -14,12 +14,14 @@ import {
   openByNetwork,
   MESSAGES_LIMIT,
   type AssistanceRequest,
+  messagesOf,
 } from './queries.ts'
-import type { GoodsOfRequest } from './goods.ts'
+import { type GoodsOfRequest, goodsOfRequests } from './goods.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { shownNames } from '../../platform/stores/make-store.ts'
 
 /**
  * Maximum number of open requests per store and reason. Everyone who has scanned the code of a zone can send requests.
@@ -393,4 +395,41 @@ function isHeldAtGate({ type, reason, protectionAction, itemStatus }: TagEvent):
   return type === 'protection.exception.raised'
     ? reason === 'gate_alarm'
     : type === 'protection.authorization.denied' && protectionAction === 'authorize_exit'
+}
+
+/**
+ * Requests of one tenant in API form, with the names of zones, devices, users and goods, and with their messages, or the
+ * `lastMessages` of each.
+ */
+export async function present(
+  db: Db,
+  rows: readonly Row<'assistance_request'>[],
+  lastMessages?: number,
+): Promise<AssistanceRequest[]> {
+  const tenant = rows[0]?.tenant
+  if (tenant === undefined) return []
+  const messages = await messagesOf(
+    db,
+    rows.map((row) => row.request_id),
+    lastMessages,
+  )
+  const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
+  const zones =
+    zoneIds.length === 0
+      ? []
+      : await db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
+  const zoneNames = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
+  const { devices, staff } = await shownNames(db, tenant, {
+    devices: rows.map((row) => row.device_id),
+    staff: rows.map((row) => row.requested_by),
+  })
+  const goods = await goodsOfRequests(db, tenant, rows)
+  return rows.map((row) => {
+    const names = {
+      zone: zoneNames.get(row.zone_id ?? ''),
+      device: devices.get(row.device_id ?? ''),
+      requestedBy: staff.get(row.requested_by ?? ''),
+    }
+    return toRequest(row, { ...names, goods: goods.get(row.request_id) }, messages.get(row.request_id) ?? [])
+  })
 }

@@ -6,10 +6,9 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { programOfCaller, amountOf, monthOf } from './program.ts'
-import { listPrograms, programsOfStore } from './queries.ts'
+import { listPrograms, programsOfStore, monthsOf } from './queries.ts'
 import { PROGRAM_TYPES, type ProgramType } from './schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { monthsOf } from './months.ts'
 
 /** Units of programs. Amounts of different units are never added. */
 const UNITS = ['points', 'stamps', 'cashback'] as const

@@ -8,7 +8,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import type { PriceOrigin, PriceReason, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
 import { paidByLine, vatBreakdown } from './line-value.ts'
-import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
+import { refundedCent, toRefundInEuros, toRefundInCents } from './refund-queries.ts'
 
 /**
  * Placeholder for the signature of a certified fiscal device. The texts of the placeholder show that it is no evidence.

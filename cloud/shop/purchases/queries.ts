@@ -10,7 +10,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import type { WholePurchase } from './present.ts'
-import { refundsToShow } from './present-refunds.ts'
+import { refundsToShow } from './refund-queries.ts'
 
 const sessionById = prepared((db, p: { sessionId: string; tenant: string }) =>
   db.selectFrom('shopping_session').selectAll().where('session_id', '=', p.sessionId).where('tenant', '=', p.tenant),
