@@ -1,4 +1,4 @@
-import { verifyAudit } from '../../cloud/platform/accounts/verify-audit.ts'
+import { verifyAudit } from '../../cloud/platform/accounts/audit-chain.ts'
 import { counted } from '../../host/output.ts'
 import type { Values } from '../../host/options.ts'
 import type { VERIFY_AUDIT_OPTIONS } from '../../host/settings/cloud-data.ts'

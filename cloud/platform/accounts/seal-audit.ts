@@ -1,6 +1,6 @@
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import { BEFORE_FIRST, linkOf } from './verify-audit.ts'
+import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 
 /**
  * A job seals the entries some seconds after their commit. If each change extended its tenant's chain itself, all
