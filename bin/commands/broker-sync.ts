@@ -1,4 +1,4 @@
-import { brokerPassword } from '../../cloud/platform/authority/broker-password.ts'
+import { brokerPassword } from '../../cloud/platform/authority/authority.ts'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { listBrokerAgents } from '../../cloud/protection/agent-identity/agent-queries.ts'
 import { mosquittoSecurity } from '../../host/broker-rights/mosquitto.ts'

@@ -1,7 +1,6 @@
 import { INSTALLATION } from '../../cloud/platform/authority/key-loader.ts'
-import { assertNamedKeys, readSigningKeys } from '../../cloud/platform/authority/signing-keys.ts'
+import { assertNamedKeys, readSigningKeys, readRoot } from '../../cloud/platform/authority/signing-keys.ts'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
-import { readRoot } from '../../cloud/platform/authority/known-root.ts'
 import { sealer } from '../../cloud/platform/authority/sealing.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
 import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'

@@ -1,6 +1,5 @@
 import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
-import { INSTALLATION } from '../../cloud/platform/authority/key-loader.ts'
-import { issuersOf } from '../../cloud/platform/authority/issuers.ts'
+import { INSTALLATION, issuersOf } from '../../cloud/platform/authority/key-loader.ts'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { rotateKey, type RotatedUse } from '../../cloud/platform/authority/rotate-key.ts'
 import { sealer } from '../../cloud/platform/authority/sealing.ts'
@@ -12,7 +11,7 @@ import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../../host/settin
 import { accountNamed, assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from '../../host/known-database.ts'
 import { existsSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { changeRoot, readRoot } from '../../cloud/platform/authority/known-root.ts'
+import { changeRoot, readRoot } from '../../cloud/platform/authority/signing-keys.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
 
 /**

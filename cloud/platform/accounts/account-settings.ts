@@ -3,7 +3,7 @@ import { knownCaller, keyCaller, rolesFrom } from '../foundation/caller.ts'
 import { Success, Id } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { notFound } from '../foundation/failure.ts'
-import { issuersOf } from '../authority/issuers.ts'
+import { issuersOf } from '../authority/key-loader.ts'
 import { ROTATED_USES } from '../authority/rotate-key.ts'
 
 export const rotateSigningKey = operation({

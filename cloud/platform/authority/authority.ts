@@ -4,7 +4,6 @@ import type { Platform, Randomness } from '../../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { lruCache } from '../foundation/shared-slots.ts'
-import { brokerPassword } from './broker-password.ts'
 import type { KeyFiles } from './key-files.ts'
 import {
   readKeyGeneration,
@@ -15,10 +14,10 @@ import {
   type SigningClock,
 } from './key-counters.ts'
 import { INSTALLATION, KeyLoader, type LoadedKeys, type InstallationKeys, type TenantKeys } from './key-loader.ts'
-import { assertKnownRoot } from './known-root.ts'
+import { assertKnownRoot, readSigningKeys } from './signing-keys.ts'
 import { rotateKey, type Rotation } from './rotate-key.ts'
 import { sealer, type Sealer } from './sealing.ts'
-import { readSigningKeys } from './signing-keys.ts'
+import { hkdfSync } from 'node:crypto'
 
 /** Maximum number of tenants in the cache. Above this number, the cache drops the least recently used tenant. */
 const TENANTS_LIMIT = 10_000
@@ -184,4 +183,15 @@ export class Authority {
     this.#tenants.set(tenant, { generation, keys: loaded.keys })
     return loaded.keys
   }
+}
+
+const PASSWORD_BYTES = 24
+
+/**
+ * Password of an agent at an outside broker. All processes with the same keys derive the same password, so no table
+ * holds it.
+ */
+export function brokerPassword({ sealingKeys: [key] }: Pick<KeyFiles, 'sealingKeys'>, agentId: string): string {
+  assert(key, 'broker passwords need a sealing key')
+  return Buffer.from(hkdfSync('sha256', key, 'untag/broker-password/1', agentId, PASSWORD_BYTES)).toString('base64url')
 }
