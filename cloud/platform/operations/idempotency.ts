@@ -4,7 +4,6 @@ import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
-import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts'
 import { Failure } from '../foundation/failure.ts'
 
 /** Stored responses, so that a repeated request is executed once (promise P5, ADR requests). */
@@ -217,3 +216,9 @@ export async function pruneStoredResponses(db: Db, nowMs: number): Promise<void>
     .where('created_ms', '<=', nowMs - IDEMPOTENCY_WINDOW_MS)
     .execute()
 }
+
+/**
+ * Maximum difference between the clocks of processes that share a database, ms. A stored time further in the future
+ * came from a wrong clock.
+ */
+export const MAX_CLOCK_SKEW_MS = 60_000

@@ -328,3 +328,11 @@ export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
 }): LegacyForm {
   return form as unknown as LegacyForm
 }
+
+/** Areas that test keys may use whatever package the merchant has (ADR accounts). */
+const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
+
+/** True if calls in this mode need the operation's package. */
+export function needsPackage(operation: Operation, mode: 'test' | 'live'): boolean {
+  return !(mode === 'test' && FREE_IN_SANDBOX.has(operation.area))
+}

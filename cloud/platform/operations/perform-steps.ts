@@ -14,8 +14,7 @@ import {
 } from './idempotency.ts'
 import { Failure } from '../foundation/failure.ts'
 import { holderOf } from '../foundation/shared-slots.ts'
-import { assertRights } from './caller-rights.ts'
-import { storeErrorResponse } from './store-error-response.ts'
+import { storeErrorResponse } from './stored-response.ts'
 import {
   serializeChecked,
   identityOf,
@@ -29,6 +28,8 @@ import {
 } from './call-context.ts'
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
 import { writeFor } from './read-source.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { KnownCaller } from '../foundation/caller.ts'
 
 /**
  * Performs an operation of several transactions. The first transaction finds the stored response or leases the
@@ -175,3 +176,25 @@ function openWork(
   }
   return { work, entity: () => entity }
 }
+
+/**
+ * Throws 401 if the rights of the caller have ended or changed since the request was admitted: bodies, uploads and long
+ * operations take time. `db` is the transaction of the change, or committed data of the primary.
+ */
+export async function assertRights(
+  { caller }: Pick<OperationRequest, 'caller'>,
+  db: Db,
+  { findCaller, platform }: Pick<Services, 'findCaller' | 'platform'>,
+): Promise<void> {
+  if (caller.kind === 'anyone') return
+  const now = await findCaller(db, caller, platform.clock.wall())
+  if (now && isDeepStrictEqual(rightsOf(now), rightsOf(caller))) return
+  throw new Failure(
+    'unauthenticated',
+    now
+      ? 'the rights of this key or session changed while the request was on its way: send it again'
+      : 'this key or session ended while the request was on its way',
+  )
+}
+
+const rightsOf = (caller: KnownCaller) => ({ ...caller, keyGeneration: undefined, address: undefined })

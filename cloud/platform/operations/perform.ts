@@ -1,7 +1,7 @@
 import type { Database, Db } from '../persistence/database.ts'
 import { type Caller, isAtLeast, type Package } from '../foundation/caller.ts'
 import { holderOf, shares } from '../foundation/shared-slots.ts'
-import { assertRights } from './caller-rights.ts'
+import { assertRights, performSteps, type ReportProgress } from './perform-steps.ts'
 import { LeaseRecallNeeded } from './notifier.ts'
 import { Failure } from '../foundation/failure.ts'
 import { findStoredResponse, storeResponse, type StoredResponse, type RequestIdentity } from './idempotency.ts'
@@ -14,12 +14,9 @@ import {
   type OperationResult,
   type OperationRequest,
 } from './call-context.ts'
-import { needsPackage } from './needs-package.ts'
-import type { Call, Operation, Services } from './operation.ts'
-import { storeErrorResponse } from './store-error-response.ts'
-import { performSteps, type ReportProgress } from './perform-steps.ts'
+import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
+import { storeErrorResponse, responseSealer, type ResponseSealer } from './stored-response.ts'
 import { readSourceOf, writeFor } from './read-source.ts'
-import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate, type StreamedResponse } from './validation.ts'
 import { assert } from '../../../policy/assert.ts'
 

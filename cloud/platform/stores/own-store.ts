@@ -1,7 +1,6 @@
 import { knownCaller, maySee, isAtLeast, type KnownCaller, type Package, PACKAGES } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
-import { needsPackage } from '../operations/needs-package.ts'
-import type { Call } from '../operations/operation.ts'
+import { needsPackage, type Call } from '../operations/operation.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { Row } from '../persistence/schema.ts'
 import { findStore, listStores } from './queries.ts'

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import { runJobStep } from '../../platform/operations/job-step.ts'
+import { runJobStep, processEach } from '../../platform/operations/process-each.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { renumberItems } from '../items/item-sequence.ts'

@@ -1,7 +1,7 @@
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
-import { runJobStep } from '../../platform/operations/job-step.ts'
+import { runJobStep } from '../../platform/operations/process-each.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'

@@ -1,4 +1,4 @@
-import type { JobCall } from '../../platform/operations/job-step.ts'
+import type { JobCall } from '../../platform/operations/process-each.ts'
 import { type Call, operation, type Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'

@@ -1,4 +1,4 @@
-import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/clock-skew.ts'
+import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/idempotency.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'

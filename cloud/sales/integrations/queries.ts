@@ -1,4 +1,4 @@
-import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/clock-skew.ts'
+import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/idempotency.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'

@@ -242,7 +242,7 @@ async function readReference(folder: string): Promise<Reference> {
   const { random } = realPlatform()
   const { root, sealingKeys } = await loadKeyFiles(keysOf(folder), secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
-  // In the database, answers with tokens are sealed (cloud/platform/operations/response-sealer.ts). The recording has the plain
+  // In the database, answers with tokens are sealed (cloud/platform/operations/stored-response.ts). The recording has the plain
   // text of these answers.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
   // Leaves out each answer that two or more requests received, because the check could not distinguish these requests.

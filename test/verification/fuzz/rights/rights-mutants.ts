@@ -22,7 +22,7 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'The cloud does not check the rights again after the body has arrived.',
     ['ended-right'],
     change(
-      'cloud/platform/operations/caller-rights.js',
+      'cloud/platform/operations/perform-steps.js',
       "if (caller.kind === 'anyone')",
       'if (caller.kind.length > 0)',
     ),
