@@ -1,4 +1,14 @@
-import type { Compilable, CompiledQuery, Kysely, QueryResult } from 'kysely'
+import {
+  type Compilable,
+  type CompiledQuery,
+  Kysely,
+  type QueryResult,
+  DefaultQueryExecutor,
+  type DatabaseConnection,
+  type Dialect,
+  type DialectAdapter,
+  type QueryCompiler,
+} from 'kysely'
 import type { Schema } from './schema.ts'
 
 /** Groups rows by a name, each group in the order of the rows. Node.js 20 has no `Map.groupBy`. */
@@ -192,5 +202,52 @@ export async function reportDiskState<T>(note: OnStorageState, write: Promise<T>
   } catch (error) {
     if (isDiskFull(error)) note('full', error)
     throw error
+  }
+}
+
+/**
+ * The parts of Kysely that differ between SQLite and PostgreSQL. `prepared.ts` caches compiled queries by `adapter`.
+ */
+export interface Engine {
+  readonly adapter: DialectAdapter
+  readonly compiler: QueryCompiler
+  readonly dialect: Pick<Dialect, 'createIntrospector'>
+}
+
+/**
+ * Kysely that sends every query to `connection`. Kysely's own executor acquires and releases a connection for each
+ * query, which costs eight promises. Kysely's executor also sends the queries of a transaction one at a time.
+ */
+export function kyselyOver({ adapter, compiler, dialect }: Engine, connection: DatabaseConnection): Db {
+  const nothing = () => Promise.resolve()
+  const driver = {
+    init: nothing,
+    acquireConnection: () => Promise.resolve(connection),
+    beginTransaction: nothing,
+    commitTransaction: nothing,
+    rollbackTransaction: nothing,
+    releaseConnection: nothing,
+    destroy: nothing,
+  }
+  const whole: Dialect = {
+    createAdapter: () => adapter,
+    createIntrospector: (db) => dialect.createIntrospector(db),
+    createQueryCompiler: () => compiler,
+    createDriver: () => driver,
+  }
+  const executor = new DirectExecutor(adapter, compiler, connection)
+  return new Kysely<Schema>({ config: { dialect: whole }, dialect: whole, driver, executor })
+}
+
+class DirectExecutor extends DefaultQueryExecutor {
+  readonly #connection: DatabaseConnection
+
+  constructor(adapter: DialectAdapter, compiler: QueryCompiler, connection: DatabaseConnection) {
+    super(compiler, adapter, { provideConnection: (consumer) => consumer(connection) })
+    this.#connection = connection
+  }
+
+  override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.#connection.executeQuery<R>(query)
   }
 }

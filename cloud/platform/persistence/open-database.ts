@@ -1,10 +1,9 @@
 import type { Clock } from '../../../policy/platform.ts'
-import type { Database, StorageFailure, OnStorageState } from './database.ts'
+import { type Database, type StorageFailure, type OnStorageState, kyselyOver } from './database.ts'
 import { type MigrationMode, migratePostgres } from './migrate.ts'
 import type { PostgresPlace } from './postgres.ts'
 import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import type pg from 'pg'
-import { kyselyOver } from './direct-executor.ts'
 import { resultOf } from './postgres-pool.ts'
 
 /** Applies all missing migrations in the open transaction of this client. */

@@ -24,8 +24,9 @@ import {
   type Pooling,
   stateReporter,
   type OnStorageState,
+  kyselyOver,
+  type Engine,
 } from './database.ts'
-import { kyselyOver, type Engine } from './direct-executor.ts'
 import { fairSlots } from './fair-turns.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberDatabase } from './positions.ts'

@@ -20,8 +20,9 @@ import {
   reportDiskState,
   stateReporter,
   type OnStorageState,
+  kyselyOver,
+  type Engine,
 } from './database.ts'
-import { kyselyOver, type Engine } from './direct-executor.ts'
 import { fairTurns } from './fair-turns.ts'
 import { GroupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
