@@ -1,4 +1,4 @@
-import { parseKeepDays, type KeepDays } from '../../cloud/platform/foundation/keep-days.ts'
+import { parseKeepDays, type KeepDays } from '../../cloud/platform/foundation/config.ts'
 import { openIdSettings } from '../openid-settings.ts'
 import { choice, flag, optionalPort, port, text, url, wholeNumber, type Option } from '../options.ts'
 import {

@@ -1,9 +1,10 @@
-import type { Mode, Role } from '../foundation/caller.ts'
+import { type Mode, type Role, isRoleAtLeast } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
 import { hash } from 'node:crypto'
 import type { Randomness } from '../../../policy/platform.ts'
+import { findKeyCallerById } from '../accounts/api-keys.ts'
 
 const PREFIXES = { session: 'untag_us_', invitation: 'untag_ui_' } as const
 const FORM = /^untag_u[si]_[\w-]{43}$/
@@ -127,4 +128,30 @@ const nameOfAccount = prepared((db, p: { accountId: string }) =>
 export async function accountName(db: Db, accountId: string): Promise<string> {
   const [row] = await nameOfAccount(db, { accountId })
   return row?.name ?? ''
+}
+
+/**
+ * True if the key or user that made a code for a store may still manage this store. A code ends with the right of its
+ * maker, like an invitation.
+ */
+export async function mayStillManage(
+  db: Db,
+  makerId: string,
+  { tenant, store_id: storeId }: Pick<Row<'store'>, 'tenant' | 'store_id'>,
+  nowMs: number,
+): Promise<boolean> {
+  const [accountId, mode] = tenant.split('.') as [string, Mode]
+  if (makerId.startsWith('usr_')) {
+    const user = await findUser(db, makerId)
+    return (
+      user?.account_id === accountId &&
+      isRoleAtLeast(roleOf(user), 'manager') &&
+      (mode === 'test' || user.sandbox_only === 0) &&
+      coversStores(storesOf(user), [storeId])
+    )
+  }
+  // The command line has all rights.
+  if (!makerId.startsWith('key_')) return true
+  const key = await findKeyCallerById(db, makerId, nowMs)
+  return key?.kind === 'secret' && key.tenant === tenant && coversStores(key.storeIds, [storeId])
 }

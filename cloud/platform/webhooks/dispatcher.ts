@@ -1,6 +1,6 @@
 import { mayHave } from '../foundation/shared-slots.ts'
 import { newId } from '../../../policy/ids.ts'
-import { deletedBeforeMs } from '../foundation/keep-days.ts'
+import { deletedBeforeMs } from '../foundation/config.ts'
 import type { Services } from '../operations/operation.ts'
 import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database, Db } from '../persistence/database.ts'

@@ -4,7 +4,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { findStores } from '../../platform/stores/find-stores.ts'
+import { findStores } from '../../platform/stores/queries.ts'
 import { emergencyTimes } from '../../protection/records/emergencies.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 

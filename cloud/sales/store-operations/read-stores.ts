@@ -5,9 +5,8 @@ import { Id, Limit, Offset, QueryNumber, Success, text } from '../../platform/op
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, pageLimits, slicePage } from '../../platform/operations/paging.ts'
 import { rawList } from '../../platform/operations/raw-json.ts'
-import { findStores } from '../../platform/stores/find-stores.ts'
+import { findStores, countReceipts } from '../../platform/stores/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { countReceipts } from '../../platform/stores/queries.ts'
 import { CONTACT, contactOf, Store, StoreMasterData, toMasterData, toStore } from '../../platform/stores/schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 

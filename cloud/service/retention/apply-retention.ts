@@ -1,6 +1,6 @@
 import { pruneAudit } from '../../platform/accounts/prune-audit.ts'
 import { publishLedgerDays } from '../../protection/store-policy/policy-document.ts'
-import { daysOf, deletedBeforeMs, type KeepDays } from '../../platform/foundation/keep-days.ts'
+import { daysOf, deletedBeforeMs, type KeepDays } from '../../platform/foundation/config.ts'
 import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'

@@ -1,5 +1,5 @@
 import type { Platform } from '../../../policy/platform.ts'
-import type { KeptKind } from '../../platform/foundation/keep-days.ts'
+import type { KeptKind } from '../../platform/foundation/config.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import type { Schema } from '../../platform/persistence/schema.ts'

@@ -23,7 +23,7 @@ import { Amount, CardCode, EARNING_SOURCES, UserId } from './schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { distanceKm, type Position } from '../../platform/stores/find-stores.ts'
+import { distanceKm, type Position } from '../../platform/stores/queries.ts'
 
 /** Maximum distance between customer and store, km. */
 const NEAR_KM = 0.2

@@ -10,7 +10,7 @@ import { raiseDocumentVersion, findStore } from '../../../platform/stores/querie
 import { isKeyTaken, agentKeys } from '../../agent-identity/agent-keys.ts'
 import { keyCaller } from '../../../platform/foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../../platform/foundation/failure.ts'
-import { mayStillManage } from '../../../platform/users/makers.ts'
+import { mayStillManage } from '../../../platform/users/user-queries.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
