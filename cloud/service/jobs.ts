@@ -1,5 +1,5 @@
 import type { Cancel } from '../../policy/platform.ts'
-import { sealAudit } from '../platform/accounts/seal-audit.ts'
+import { sealAudit } from '../platform/accounts/audit-chain.ts'
 import { pruneFormerKeys } from '../protection/agent-identity/agent-keys.ts'
 import { LAST_SEEN_FLUSH_MS } from '../protection/agent-identity/agent-queries.ts'
 import { pruneCodes } from '../protection/agents/enrolment/enrolment.ts'

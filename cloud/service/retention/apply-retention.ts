@@ -1,4 +1,4 @@
-import { pruneAudit } from '../../platform/accounts/prune-audit.ts'
+import { pruneAudit } from '../../platform/accounts/audit-chain.ts'
 import { publishLedgerDays } from '../../protection/store-policy/policy-document.ts'
 import { daysOf, deletedBeforeMs, type KeepDays } from '../../platform/foundation/config.ts'
 import { logJobFailure, type Log } from '../../platform/foundation/log.ts'

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sealAudit } from '../../../../cloud/platform/accounts/seal-audit.ts'
-import { verifyAudit, type Verification } from '../../../../cloud/platform/accounts/audit-chain.ts'
+import { sealAudit, verifyAudit, type Verification } from '../../../../cloud/platform/accounts/audit-chain.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'

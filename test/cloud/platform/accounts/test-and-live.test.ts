@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sealAudit } from '../../../../cloud/platform/accounts/seal-audit.ts'
+import { sealAudit } from '../../../../cloud/platform/accounts/audit-chain.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Json } from '../../../support/cloud.ts'

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { sealAudit } from '../../../../cloud/platform/accounts/seal-audit.ts'
-import { verifyAudit } from '../../../../cloud/platform/accounts/audit-chain.ts'
+import { sealAudit, verifyAudit } from '../../../../cloud/platform/accounts/audit-chain.ts'
 import { deletedBeforeMs, parseKeepDays, type KeepDays } from '../../../../cloud/platform/foundation/config.ts'
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
 import { Retention } from '../../../../cloud/service/retention/apply-retention.ts'
