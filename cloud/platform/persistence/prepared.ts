@@ -26,12 +26,12 @@ interface Plan {
 }
 
 /** Parameters for `build`, each a placeholder. */
-export function placeholdersOf<P extends object>(): P {
+function placeholdersOf<P extends object>(): P {
   return new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
 }
 
 /** The value of a placeholder; other values unchanged. */
-export function boundValue(parameter: unknown, parameters: object): unknown {
+function boundValue(parameter: unknown, parameters: object): unknown {
   if (!(parameter instanceof Placeholder)) return parameter
   const value = (parameters as Record<string, unknown>)[parameter.name]
   assert(value !== undefined, `parameter ${parameter.name} is missing`)
@@ -89,4 +89,113 @@ export function preparedRow<A extends readonly unknown[], R>(
  */
 export function fieldsOf<T extends object, K extends keyof T>(parameters: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, parameters[name]])) as unknown as Pick<T, K>
+}
+
+interface InsertPlan {
+  query: CompiledQuery
+  columns: readonly string[]
+}
+
+/**
+ * An insert of rows, or another statement over rows, that is compiled once for each number of rows, because building
+ * its SQL takes longer than running it. `build` must pass the rows to `values` unchanged and have no other parameters. All rows need the same columns,
+ * and each column needs a value other than undefined. Use `insertChunks` to get few different numbers of rows.
+ *
+ *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+ * db.insertInto('product_word').values(rows))
+ */
+export function preparedInsert<R extends object, O>(
+  build: (db: Db, rows: readonly R[]) => Compilable<O>,
+): (db: Db, rows: readonly R[]) => Promise<O[]> {
+  const plans = new WeakMap<DialectAdapter, Map<number, InsertPlan>>()
+
+  return async (db, rows) => {
+    const [first] = rows
+    if (!first) return []
+    const { adapter } = db.getExecutor()
+    const ofSize = plans.get(adapter) ?? new Map<number, InsertPlan>()
+    plans.set(adapter, ofSize)
+    let plan = ofSize.get(rows.length)
+    if (!plan) {
+      plan = { query: build(db, rows).compile(), columns: Object.keys(first) }
+      assert(
+        plan.query.parameters.length === rows.length * plan.columns.length,
+        'the insert has other parameters than its rows',
+      )
+      ofSize.set(rows.length, plan)
+    }
+    const { query, columns } = plan
+    const parameters: unknown[] = []
+    for (const row of rows) {
+      assert(Object.keys(row).length === columns.length, 'a row has other columns than the first one had')
+      for (const name of columns) {
+        const value = (row as Record<string, unknown>)[name]
+        assert(value !== undefined, `column ${name} is missing`)
+        parameters.push(value)
+      }
+    }
+    return (await db.executeQuery<O>({ ...query, parameters } as CompiledQuery<O>)).rows
+  }
+}
+
+/**
+ * Possible numbers of keys in one statement. For each number, one statement is compiled. If a list is shorter, its last
+ * key fills the rest.
+ */
+const SIZES = [1, 5, 20, 100]
+const LARGEST = 100
+
+interface KeysPlan {
+  query: CompiledQuery
+  /** Index of the first key among the parameters. */
+  from: number
+}
+
+/**
+ * A query over a list of keys that is compiled once for each number in `SIZES`. `build` must use the list once and
+ * unchanged. The keys may contain duplicates, so use the list with `in`. It may use further parameters, see `prepared`.
+ *
+ *   const unitsOf = preparedForMany((db, ids) =>
+ *     db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids),
+ *   )
+ *   const units = await unitsOf(db, purchaseIds)
+ */
+export function preparedForMany<R, P extends object | void = void>(
+  build: (db: Db, keys: readonly string[], parameters: P) => Compilable<R>,
+): (db: Db, keys: Iterable<string>, parameters: P) => Promise<R[]> {
+  const plans = new WeakMap<DialectAdapter, Map<number, KeysPlan>>()
+
+  function planOf(db: Db, size: number): KeysPlan {
+    const { adapter } = db.getExecutor()
+    const ofSize = plans.get(adapter) ?? new Map<number, KeysPlan>()
+    plans.set(adapter, ofSize)
+    const known = ofSize.get(size)
+    if (known) return known
+    const placeholders = Array.from({ length: size }, (_, i) => `\0key ${i}`)
+    const query = build(db, placeholders, placeholdersOf<object>() as P).compile()
+    const from = query.parameters.indexOf(placeholders[0])
+    assert(
+      from >= 0 && placeholders.every((placeholder, i) => query.parameters[from + i] === placeholder),
+      'the query does not name its keys in their order',
+    )
+    const plan = { query, from }
+    ofSize.set(size, plan)
+    return plan
+  }
+
+  return async (db, keys, further) => {
+    const wanted = [...new Set(keys)]
+    const rows: R[] = []
+    for (let at = 0; at < wanted.length; at += LARGEST) {
+      const part = wanted.slice(at, at + LARGEST)
+      const size = SIZES.find((each) => each >= part.length) ?? LARGEST
+      const { query, from } = planOf(db, size)
+      const parameters = query.parameters.map((parameter) => boundValue(parameter, further ?? {}))
+      for (let i = 0; i < size; i++) parameters[from + i] = part[Math.min(i, part.length - 1)]
+      const found = await db.executeQuery<R>({ ...query, parameters } as CompiledQuery<R>)
+      // A key may have any number of rows, and each argument of a call needs stack.
+      for (const row of found.rows) rows.push(row)
+    }
+    return rows
+  }
 }

@@ -1,6 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { allRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'

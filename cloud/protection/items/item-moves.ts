@@ -1,8 +1,6 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
-import { insertChunks } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { insertChunks, preparedInsert, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 const insertMoves = preparedInsert((db, rows: readonly Omit<Row<'item_move'>, 'position'>[]) =>

@@ -8,9 +8,13 @@ import {
 import { invalid } from '../../platform/foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
-import { insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import {
+  insertChunks,
+  prepared,
+  preparedRows,
+  preparedInsert,
+  preparedForMany,
+} from '../../platform/persistence/prepared.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { nextChangeSeq, nextItemSeq } from './item-sequence.ts'

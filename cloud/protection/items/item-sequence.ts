@@ -1,8 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 

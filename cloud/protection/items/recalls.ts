@@ -3,8 +3,7 @@ import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedRows, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 /**

@@ -1,8 +1,7 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import { storeReturned, type UnitKey } from '../rights/rights.ts'
 
 /**

@@ -6,8 +6,14 @@ import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/v
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import {
+  fieldsOf,
+  insertChunks,
+  prepared,
+  preparedRow,
+  preparedRows,
+  preparedInsert,
+} from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { assertResynced } from './resync.ts'
 import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'

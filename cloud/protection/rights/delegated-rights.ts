@@ -1,6 +1,5 @@
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { prepared, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedRows, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey, type UnitRight } from './rights.ts'
 

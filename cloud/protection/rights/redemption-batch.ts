@@ -1,7 +1,6 @@
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { insertChunks, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import {
   addRedemption,

@@ -1,9 +1,13 @@
 import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import {
+  fieldsOf,
+  prepared,
+  preparedRows,
+  preparedInsert,
+  preparedForMany,
+} from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { UnitKey } from './rights.ts'
 

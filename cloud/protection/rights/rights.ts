@@ -1,7 +1,6 @@
 import { RIGHT_CLASSES, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, insertChunks, prepared, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { fieldsOf, insertChunks, prepared, preparedRows, preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 /** A right as decisions read it. `denied`, which they do not, says that the deny list names it (deny-used-rights.ts). */

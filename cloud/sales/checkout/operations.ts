@@ -24,7 +24,7 @@ import { CheckoutRequest, Purchase, TransactionData } from '../../shop/purchases
 import { startPurchase } from './start-checkout.ts'
 import { newId } from '../../../policy/ids.ts'
 import { countSession } from '../../shop/analytics/count-purchases.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { qrPng } from '../../platform/foundation/qr-code.ts'
 

@@ -1,7 +1,7 @@
 import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/idempotency.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { Side } from './systems.ts'
 

@@ -1,8 +1,6 @@
 import type { KeptReturn, SaleName } from '../../../policy/till-sale.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
-import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { insertChunks, prepared, preparedInsert, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 const byKey = prepared((db, p: { saleKey: string }) =>

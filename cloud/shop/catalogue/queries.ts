@@ -1,6 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import { eansOf, comparableCode, whyUnknown } from './ean.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'

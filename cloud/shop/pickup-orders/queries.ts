@@ -1,6 +1,6 @@
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { hash } from 'node:crypto'
 import { crockford } from '../../../policy/base32.ts'

@@ -1,8 +1,14 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
-import { fieldsOf, insertChunks, prepared, preparedRow, preparedRows } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import {
+  fieldsOf,
+  insertChunks,
+  prepared,
+  preparedRow,
+  preparedRows,
+  preparedInsert,
+} from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'

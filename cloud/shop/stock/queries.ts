@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared, insertChunks } from '../../platform/persistence/prepared.ts'
+import { prepared, insertChunks, preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 
 const upsertLevels = preparedInsert((db, rows: readonly Row<'stock_level'>[]) =>
   db
