@@ -103,7 +103,7 @@ export interface CloudConfig {
   readonly allowPrivateTargets: boolean
   /** The cloud raises an exception about an agent or device that does not work for this time; absent: never. */
   readonly silentAfterMs?: number
-  /** How long each kind of data is kept; absent: the defaults of keep-days.ts. */
+  /** How long each kind of data is kept; absent: the defaults of `KEPT_KINDS`. */
   readonly keepDays?: KeepDays
   /** Sign-in to the console with an OpenID Connect provider; absent: by password only. */
   readonly openId?: OpenIdConfig

@@ -194,7 +194,7 @@ export interface Operation {
    * `recordEvent`.
    */
   readonly emits: readonly string[]
-  /** True if the response contains a secret. The stored copy of the response is then sealed (response-sealer.ts). */
+  /** True if the response contains a secret. The stored copy of the response is then sealed (stored-response.ts). */
   readonly secretResponse: boolean
   /**
    * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR database). An
