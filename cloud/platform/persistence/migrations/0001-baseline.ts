@@ -1,8 +1,4 @@
-import { ACCOUNTS } from './baseline/accounts.ts'
-import { AGENTS } from './baseline/agents.ts'
-import { PROTECTION } from './baseline/protection.ts'
-import { LOYALTY, PURCHASES } from './baseline/sales.ts'
-import { STORES } from './baseline/stores.ts'
+import { ACCOUNTS, STORES, LOYALTY, PURCHASES, AGENTS, PROTECTION } from './baseline-tables.ts'
 import type { Migration } from './migration.ts'
 
 /** Users of the console, their sessions and failed sign-ins. */
@@ -394,8 +390,7 @@ const AUTHORITY: readonly string[] = [
 ]
 
 /**
- * The schema of release 0.1.0. Each file in `baseline/` creates the tables that the file of the same name in
- * `../tables` describes.
+ * The schema of release 0.1.0. The tables to which many others refer are in `baseline-tables.ts`.
  *
  * The SQL is portable and uses no date functions. Ids are texts that the cloud creates, money is whole cents, times are
  * whole ms since 1970, booleans are 0 and 1, JSON is text. `tenant` is `{accountId}.{mode}`: test and live data never
