@@ -26,7 +26,7 @@ type Form = 'text' | 'flag' | 'amount' | 'rate' | 'json'
 /** A field that a product may lack. It is the same in all stores. */
 interface ProductField {
   readonly form: Form
-  /** Column of `product` (persistence/migrations/baseline/stores.ts). */
+  /** Column of `product` (persistence/migrations/baseline-tables.ts). */
   readonly column: keyof Row<'product'>
   readonly request: z.ZodType
   readonly answer: z.ZodType

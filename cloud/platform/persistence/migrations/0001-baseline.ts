@@ -60,7 +60,7 @@ const USERS: readonly string[] = [
 const ANALYTICS: readonly string[] = [
   // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
   // decrease. Later cancellations reduce the other counters. A figure is the sum over all slots, as in product_count
-  // (stores.ts). `day`: `2026-11-20`, in the store's time zone. `sessions_completed`: Sessions of that day with a
+  // (baseline-tables.ts). `day`: `2026-11-20`, in the store's time zone. `sessions_completed`: Sessions of that day with a
   // purchase that was not cancelled. `receipts`: Receipts issued and refunds made on that day; they never decrease.
   // `till_sales`: Sales of tills, apart from the figures above; `till_receipts` and `till_refunds` never decrease.
   `CREATE TABLE store_day (
