@@ -13,9 +13,8 @@ import {
 import { Id, Success, scanned, definedFields } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { StoreData } from '../../shop/purchases/schema.ts'
-import { traceAndWarnings, NO_AUTHORIZATION } from './authorization-answer.ts'
+import { traceAndWarnings, NO_AUTHORIZATION, authorize } from './authorize.ts'
 import { DeviceMetadata, readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
-import { authorize } from './authorize.ts'
 import {
   readItemRequest,
   purchaseAtRequestTime,

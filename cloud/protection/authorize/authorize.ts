@@ -1,17 +1,21 @@
 import { countsAsOverride, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
 import { decideUnits } from '../../../policy/decide-units.ts'
 import { DEFAULT_POLICY, riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { rightClassOf, type DenyReason, type ProtectionAction } from '../../../policy/vocabulary.ts'
+import {
+  rightClassOf,
+  type DenyReason,
+  type ProtectionAction,
+  type AuthorizationState,
+} from '../../../policy/vocabulary.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { requestLeaseRelease, transferLease, type LeaseView } from '../leases/leases.ts'
-import { isLedgerUntrusted, issueAuthorization, redemptionsOf } from '../leases/authorizations.ts'
+import { isLedgerUntrusted, issueAuthorization, redemptionsOf, viewAuthorization } from '../leases/authorizations.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
-import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } from './authorization-answer.ts'
 import { approvalFacts, approvalsOf, recordApproval, type Approvals } from './approvals.ts'
 import { loadItemTarget, type TargetUnit, type AuthorizationTarget, loadLockerTarget } from './authorization-target.ts'
-import { overrideLease } from './override-lease.ts'
+import { overrideLease, type RequestContext } from './request-context.ts'
 import { rightName } from '../rights/rights.ts'
 import { loadPurchaseTarget } from './purchase-target.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
@@ -183,7 +187,7 @@ interface Authorized {
  *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: reserves the rights for the device
  *   ├ sign         `signToken`, with the tenant's key (policy/documents/authorization.ts)
  *   ├ record       ../records: two events, and the facts of the decision
- *   └ answer       authorization-answer.ts
+ *   └ answer       describeAuthorization
  *
  * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
  * These kinds differ in how the cloud reads the request (authorization-request.ts, authorize-operations.ts) and which facts
@@ -349,4 +353,54 @@ function distinct(
 ): Row<'protection_authorization'>[] {
   const rows = units.flatMap(({ lease }) => of(lease) ?? [])
   return [...new Map(rows.map((row) => [row.nonce, row])).values()]
+}
+
+/** Fields of a response that describe the authorization. */
+interface AuthorizationAnswer {
+  authorizationState: AuthorizationState | null
+  authorizationToken: string | null
+  expiresAt: string | null
+  redeemedAt: string | null
+  replayProtectedNonce: string | null
+  itemCount: number
+}
+
+export const NO_AUTHORIZATION: AuthorizationAnswer = {
+  authorizationState: null,
+  authorizationToken: null,
+  expiresAt: null,
+  redeemedAt: null,
+  replayProtectedNonce: null,
+  itemCount: 0,
+}
+
+/** Describes an issued authorization. `redemptions`: redemptions of the authorization so far; empty if it is new. */
+function describeAuthorization(
+  call: Call,
+  row: Row<'protection_authorization'>,
+  authorizationToken: string,
+  redemptions: readonly Row<'redemption'>[],
+): AuthorizationAnswer {
+  const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
+  const usedSteps = new Set(redemptions.map((r) => r.step)).size
+  return {
+    authorizationState: state,
+    authorizationToken,
+    expiresAt: new Date(row.exp * 1_000).toISOString(),
+    redeemedAt: redeemedAtMs === null ? null : new Date(redeemedAtMs).toISOString(),
+    replayProtectedNonce: row.nonce,
+    itemCount: row.count - usedSteps,
+  }
+}
+
+/** Adds `warnings[]` if there are any, and `trace[]` if the caller sent `explain`. */
+export function traceAndWarnings(
+  context: RequestContext,
+  decision: Decision | undefined,
+  explain: boolean | undefined,
+) {
+  return {
+    ...(context.warnings.length > 0 && { warnings: context.warnings }),
+    ...(explain === true && decision && { trace: decision.trace }),
+  }
 }

@@ -11,7 +11,7 @@ import { viewLease, type LeaseView } from '../leases/leases.ts'
 import { findRight, passOf, rightName, rightsOfPurchase, triesOf, viewRight } from '../rights/rights.ts'
 import { rightsOf, type UnitQuery } from './resolve-unit.ts'
 import { factsOfItem, isPaid, itemsBoundTo, lineFacts, mightRead, productsOfItems, shopperPrice } from './item-facts.ts'
-import { applyOverride } from './override-lease.ts'
+import { applyOverride } from './request-context.ts'
 import { requestFacts, type AuthorizationRequest, type OpenUnit } from './authorization-request.ts'
 import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 

@@ -80,7 +80,7 @@ export interface LeaseView {
   endsAt?: number
   /** Authorization that the cloud can recall from its lease holder. */
   recallable?: Row<'protection_authorization'>
-  /** Authorization that an operator overrides (../authorize/override-lease.ts). */
+  /** Authorization that an operator overrides (../authorize/request-context.ts). */
   overridden?: Row<'protection_authorization'>
 }
 
