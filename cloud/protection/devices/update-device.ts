@@ -4,15 +4,19 @@ import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabul
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { DeviceHealth } from '../agent-identity/agent-queries.ts'
 import { Id, Success, text } from '../../platform/operations/fields.ts'
-import { operation } from '../../platform/operations/operation.ts'
+import { operation, type Services } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
-import { moveToAgent } from './move-device.ts'
+import { moveToAgent, endMoves } from './move-device.ts'
 import { deviceFacts, deviceWorkflow } from '../store-facts/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { TillOfDevice, assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
-import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { rolesFrom, systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
+import { newId } from '../../../policy/ids.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import { performTask } from '../../platform/operations/perform.ts'
+import type { Database } from '../../platform/persistence/database.ts'
 
 /** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */
 const SYSTEM_FIELDS = [
@@ -134,3 +138,34 @@ export const updateDevice = operation({
     return { success: true as const, ...toDevice({ ...row, ...set, ...assignment }, store) }
   },
 })
+
+/** Ends device moves whose former agent did not answer, after the tokens of the device have expired. */
+export function endDueMoves(database: Database, services: Services): Promise<void> {
+  const seen = new Set<string>()
+  return processEach(services, {
+    job: 'moving devices',
+    async read(limit) {
+      const stores = await database.reads
+        .selectFrom('device')
+        .select(['store_id', 'tenant'])
+        .distinct()
+        .where('moving_to', 'is not', null)
+        .where('store_id', 'not in', ['', ...seen])
+        .orderBy('store_id')
+        .limit(limit)
+        .execute()
+      for (const { store_id: storeId } of stores) seen.add(storeId)
+      return stores
+    },
+    process: ({ store_id: storeId, tenant }) => {
+      const who = {
+        operation: updateDevice,
+        caller: systemCaller(tenant as Tenant, 'moving devices'),
+        requestId: newId('req', services.platform),
+      }
+      return performTask(who, database, services, async (call) => {
+        if ((await endMoves(call, storeId)) > 0) call.changed(storeId)
+      })
+    },
+  })
+}

@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { RESYNC_MS } from '../../../cloud/protection/leases/resync.ts'
+import { RESYNC_MS } from '../../../cloud/protection/leases/authorizations.ts'
 import type { AgentNode } from './nodes/agent-node.ts'
 import type { CloudNode } from './nodes/cloud-node.ts'
 import { checkConservation } from './oracles/conservation.ts'

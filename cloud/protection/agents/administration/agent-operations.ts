@@ -21,7 +21,7 @@ import {
 } from '../../../platform/stores/own-store.ts'
 import { isHeard, KNOWN_MS, stateOf } from '../../agent-identity/agent-queries.ts'
 import { trustLedger } from '../login/ledger-handshake.ts'
-import { acknowledgeFork, endAgent } from '../enrolment/end-agent.ts'
+import { acknowledgeFork, endAgent } from '../enrolment/enrolment.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 

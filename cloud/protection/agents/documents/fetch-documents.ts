@@ -15,7 +15,7 @@ import { operation, type Call, type Services } from '../../../platform/operation
 import type { Row } from '../../../platform/persistence/schema.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
 import { handledAlarms } from '../../records/alarm-operations.ts'
-import { markResynced } from '../../leases/resync.ts'
+import { markResynced } from '../../leases/authorizations.ts'
 import { ownStore } from '../../../platform/stores/own-store.ts'
 import { endWaitForAgent } from '../../receipt-home/home-move.ts'
 import { endMoves } from '../../devices/move-device.ts'

@@ -15,7 +15,7 @@ import { PREDECESSORS_LIMIT } from '../../../../policy/documents/agent-messages.
 /**
  *   merchant ─ createEnrolmentCode ─▶ code ─▶ agent ─ enrolEdgeAgent (code, own key, proof) ─▶ agent row, first documents
  *
- *   with `replaces`: the first login ends the predecessor (`replacePredecessor` ─▶ end-agent.ts)
+ *   with `replaces`: the first login ends the predecessor (`replacePredecessor` ─▶ `endAgent`)
  *
  * How an agent joins a store or replaces another agent.
  */

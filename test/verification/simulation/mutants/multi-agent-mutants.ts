@@ -53,7 +53,7 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'grant-before-resync',
     what: 'A restored cloud grants before its agents have reported their later redemptions.',
-    changes: [change('cloud/protection/leases/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
+    changes: [change('cloud/protection/leases/authorizations.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
     faults: ['restore', 'partition'],
   },
   {
