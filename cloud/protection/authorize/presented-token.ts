@@ -11,7 +11,7 @@ import { openAgentReceipt } from '../../shop/receipts/agent-receipts.ts'
 import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 import { isBeingRevoked } from '../leases/token-revocations.ts'
-import { coversRecalled } from '../recalls/recalled-tokens.ts'
+import { coversRecalled } from '../recalls/publish-recalls.ts'
 
 /**
  * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If a person presents

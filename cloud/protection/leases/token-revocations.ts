@@ -182,7 +182,7 @@ function tokensOf(db: Db, { tenant, scope, until_s }: Row<'token_revocation'>, n
   }
 }
 
-/** True if a recall stops goods of the token (../recalls/recalled-tokens.ts). */
+/** True if a recall stops goods of the token (../recalls/publish-recalls.ts). */
 export type CoversRecalled = (
   db: Db,
   recall: { tenant: string; recallId: string },

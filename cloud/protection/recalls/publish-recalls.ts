@@ -4,10 +4,19 @@ import type { Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { renumberItems } from '../items/item-sequence.ts'
-import { eanOf, readWindow, isRecalled, type Recall, type RecallReader } from '../items/recalls.ts'
+import {
+  eanOf,
+  readWindow,
+  isRecalled,
+  type Recall,
+  type RecallReader,
+  findRecall,
+  recallReader,
+} from '../items/recalls.ts'
 import { itemsOf, linesOf } from '../../shop/pickup-orders/queries.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
-import { readItems } from '../items/item-queries.ts'
+import { readItems, readItem } from '../items/item-queries.ts'
+import { unitsOfAuthorization } from '../leases/authorizations.ts'
 
 /**
  * True if a recall stops goods of a pick-up order: an item that is reserved for it, or the product of a line with pieces
@@ -154,4 +163,36 @@ async function publishNext(db: Db, recallId: string): Promise<readonly string[] 
     .returningAll()
     .executeTakeFirst()
   return recall && publishSome(db, recall)
+}
+
+/** True if the token is for goods that this recall stops. False if it has ended. */
+export async function coversRecalled(
+  db: Db,
+  { tenant, recallId }: { tenant: string; recallId: string },
+  { nonce, device_id, store_id: storeId, purchase_id, item_id }: Row<'protection_authorization'>,
+): Promise<boolean> {
+  const recall = await findRecall(db, tenant, recallId)
+  if (recall?.ended_ms !== null) return false
+  if (item_id === null && purchase_id === null) return isLockerOfRecalled(db, device_id, recall)
+  if (item_id === null)
+    return hasRecalledUnit(db, { store_id: storeId, purchase_id: purchase_id ?? '' }, () => [recall])
+  const item = await readItem(db, item_id)
+  if (isRecalled([recall], { storeId, item })) return true
+  if (purchase_id === null) return false
+  const lines = await readLines(db, purchase_id)
+  const units = await unitsOfAuthorization(db, nonce)
+  return units.some((unit) =>
+    isRecalled([recall], { storeId, item, line: lines.find((line) => line.line_id === unit.line_id) }),
+  )
+}
+
+/** True if an order with recalled goods waits in this locker. Each locker holds one order. */
+async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: Row<'product_recall'>): Promise<boolean> {
+  const order = await db
+    .selectFrom('pickup_order')
+    .select(['store_id', 'order_id'])
+    .where('locker_device_id', '=', deviceId)
+    .where('status', '=', 'ready')
+    .executeTakeFirst()
+  return order !== undefined && hasRecalledGoods(db, order, recallReader(db, tenant))
 }

@@ -12,7 +12,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseDocumentVersions } from '../../platform/stores/queries.ts'
 import { ownStore, ownStores } from '../../platform/stores/own-store.ts'
 import { notifyGates } from '../items/item-sequence.ts'
-import { publishSome } from './publish-recalls.ts'
+import { publishSome, coversRecalled } from './publish-recalls.ts'
 import {
   activeRecalls,
   findRecall,
@@ -22,7 +22,6 @@ import {
   storesOfRecall,
 } from '../items/recalls.ts'
 import { publishReceipts } from './recalled-receipts.ts'
-import { coversRecalled } from './recalled-tokens.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
 
 const STORES_LIMIT = 1_000

@@ -14,7 +14,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { policyClaims } from './policy-document.ts'
-import { lossUnder, WorstCaseLoss } from './worst-case-loss.ts'
+import { lossUnder, WorstCaseLoss } from './simulate-policy.ts'
 
 /** Maximum length of header, signature and dots of a signed document, characters. */
 const ENVELOPE = 512

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { toApiDecision, type DecisionFacts } from '../../../policy/decide.ts'
-import { decideUnits, predictIsolatedDecision } from '../../../policy/decide-units.ts'
+import { decideUnits, predictIsolatedDecision, worstCaseLoss } from '../../../policy/decide-units.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { DENY_REASONS, ITEM_FACT_NAMES, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
@@ -10,7 +10,16 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { lossUnder, WorstCaseLoss } from './worst-case-loss.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { deviceFacts } from '../store-facts/device-queries.ts'
+
+/** Field of answers with the maximum loss under a policy. */
+export const WorstCaseLoss = z
+  .number()
+  .nullable()
+  .describe(
+    'Maximum loss in EUR while every agent is isolated, without what staff approve (`operatorOverridesPerHour` limits that). 0 if isolated agents release nothing without staff; null if there is no limit.',
+  )
 
 /** Maximum number of decisions per simulation, newest first. */
 const DECISIONS_LIMIT = 5_000
@@ -116,4 +125,18 @@ function changesOf(row: Row<'protection_decision'>, policy: ProtectionPolicy) {
       offline: predictIsolatedDecision([first, ...others], policy),
     },
   ]
+}
+
+/** Maximum loss of a store with its present devices under a policy, EUR; null if there is no limit. */
+export async function lossUnder(db: Db, store: Row<'store'>, policy: ProtectionPolicy): Promise<number | null> {
+  const rows = await db
+    .selectFrom('device')
+    .selectAll()
+    .where('store_id', '=', store.store_id)
+    .where('revoked_ms', 'is', null)
+    .execute()
+  return worstCaseLoss(
+    policy,
+    rows.map((row) => deviceFacts(row, store)),
+  )
 }
