@@ -21,8 +21,11 @@ import {
   raisedBetween,
   RAISED_FIELDS,
   type AlarmPosition,
+  Disposition,
+  EARLIER_LIMIT,
+  earlierOf,
+  toDisposition,
 } from './alarm-queries.ts'
-import { Disposition, EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { eanOfGtin14 } from '../../../policy/gs1/gtin.ts'

@@ -1,8 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { closeRequestForAlarm, openRequestForAlarm, present } from '../../shop/assistance/requests.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
-import { EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
+import { GATE_ALARMS, ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { sql } from 'kysely'
 import { TOTAL_LIMIT, ownStoreOf } from '../../platform/stores/own-store.ts'
@@ -10,7 +9,7 @@ import { z } from 'zod'
 import { AssistanceRequest } from '../../shop/assistance/queries.ts'
 import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
-import { Id, Success, Timestamp } from '../../platform/operations/fields.ts'
+import { Id, Success, Timestamp, eurosOf, iso } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/alarm-notices.ts'
 
@@ -309,3 +308,30 @@ export const callHelpToAlarm = operation({
     return { success: true as const, ...(shown as AssistanceRequest) }
   },
 })
+
+/** Maximum number of earlier dispositions that an alarm keeps. */
+export const EARLIER_LIMIT = 10
+
+/** Disposition of an alarm, with operator and time. */
+export const Disposition = z.strictObject({
+  disposition: z.enum(ALARM_DISPOSITIONS),
+  operatorId: z.string(),
+  recoveredValue: z.number().optional(),
+  disposedAt: z.string(),
+})
+export type Disposition = z.infer<typeof Disposition>
+
+/** A stored disposition in API form. */
+export function toDisposition(row: Row<'alarm_disposition'>): Disposition {
+  return {
+    disposition: row.disposition as AlarmDisposition,
+    operatorId: row.operator_id,
+    ...(row.recovered_cent !== null && { recoveredValue: eurosOf(row.recovered_cent) }),
+    disposedAt: iso(row.disposed_ms),
+  }
+}
+
+/** Dispositions before the present one, the latest first. */
+export function earlierOf(row: Row<'alarm_disposition'> | undefined): readonly Disposition[] {
+  return row?.earlier ? (JSON.parse(row.earlier) as Disposition[]) : []
+}

@@ -15,9 +15,9 @@ import {
   listAlarms,
   raisedBetween,
   RAISED_FIELDS,
+  Disposition,
+  toDisposition,
 } from './alarm-queries.ts'
-import { Disposition, toDisposition } from './disposition.ts'
-import { refreshGateDisplays } from './gate-displays.ts'
 
 /** Maximum number of alarms that one call disposes of. */
 const AT_ONCE = 500
@@ -165,4 +165,29 @@ async function assertUnchanged({ db }: Call, tenant: string, eventId: string, se
   const { staff } = await shownNames(db, tenant, { devices: [], staff: [known.operator_id] })
   const by = staff.get(known.operator_id) ?? known.operator_id
   throw precondition('alarm_disposed', `${by} recorded ${known.disposition} at ${iso(known.disposed_ms)}`)
+}
+
+/** Maximum agents of a store that poll at once. Others poll within 15 s. */
+const AGENTS_LIMIT = 20
+
+/**
+ * Has the connected agents of the store poll after the commit. So the displays at its gates show at once what people in
+ * the console did about an alarm, and not up to 15 s later.
+ */
+export async function refreshGateDisplays(
+  { db, services, afterCommit }: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  storeId: string,
+): Promise<void> {
+  const agents = await db
+    .selectFrom('agent')
+    .select('agent_id')
+    .where('store_id', '=', storeId)
+    .where('revoked_ms', 'is', null)
+    .orderBy('agent_id', 'desc')
+    .limit(AGENTS_LIMIT)
+    .execute()
+  afterCommit(() => {
+    for (const { agent_id: agentId } of agents)
+      if (services.agents.isConnected(agentId)) services.agents.sendCommand({ storeId, agentId }, { command: 'sync' })
+  })
 }
