@@ -7,7 +7,7 @@ import { type DiskSpace, AgentWatch } from '../protection/agents/watch/incidents
 import { startRetrying } from '../protection/agents/journal/retry-unapplied.ts'
 import { pruneLogins } from '../protection/agent-identity/sessions.ts'
 import { completeErasures } from '../sales/customers/erasures.ts'
-import { cancelOverdueOrders } from '../sales/click-and-collect/cancel-overdue-orders.ts'
+import { cancelOverdueOrders } from '../sales/click-and-collect/operations.ts'
 import { expireEarnings } from '../shop/loyalty/ledger.ts'
 import { refreshListings } from '../shop/catalogue/refresh-documents.ts'
 import { startDueOffers } from '../shop/offers/due-offers.ts'

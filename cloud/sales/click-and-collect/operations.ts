@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { EARNING_EVENTS } from '../../shop/loyalty/ledger.ts'
-import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom, systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, Limit, Offset, Success, Timestamp, lines, scanned } from '../../platform/operations/fields.ts'
-import { operation, type Call } from '../../platform/operations/operation.ts'
+import { operation, type Call, type Services } from '../../platform/operations/operation.ts'
 import { cursorField, pageLimits, toPageWithinLines } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
@@ -16,9 +16,16 @@ import {
   findOrder,
   listOrders,
   orderOfCode,
+  type OrderStatus,
+  overdueOrders,
 } from '../../shop/pickup-orders/queries.ts'
 import { toOrders, Order, OrderRequest } from '../../shop/pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
+import { newId } from '../../../policy/ids.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import { performTask } from '../../platform/operations/perform.ts'
+import type { Database } from '../../platform/persistence/database.ts'
+import { findStore } from '../../platform/stores/queries.ts'
 
 const DEFAULT_PAGE = 50
 const PICKED_LIMIT = 1_000
@@ -175,3 +182,37 @@ export const fetchClickCollectOrders = operation({
     }
   },
 })
+
+/**
+ * Cancels orders that were not picked up in time, each in its own transaction. Several processes may run this at the
+ * same time.
+ */
+export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
+  return processEach(services, {
+    job: 'overdue orders',
+    read: (limit, failed) => overdueOrders(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
+    process: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
+  })
+}
+
+function cancelOverdue(database: Database, services: Services, orderId: string, tenant: Tenant): Promise<void> {
+  const who = {
+    operation: updateClickCollectStatus,
+    caller: systemCaller(tenant, 'pickup-expiry'),
+    requestId: newId('req', services.platform),
+  }
+  return performTask(who, database, services, async (call) => {
+    const order = await findOrder(call.db, tenant, orderId)
+    const store = order && (await findStore(call.db, order.store_id))
+    if (
+      !order ||
+      !store ||
+      isFinal(order.status as OrderStatus) ||
+      order.expires_ms === null ||
+      order.expires_ms > call.nowMs
+    )
+      return
+    await moveOrder(call, order, store, { to: 'cancelled', reason: 'expired' })
+    call.changed(orderId)
+  })
+}

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CLICK_AND_COLLECT_EVENTS } from '../../../../cloud/sales/click-and-collect/events.ts'
-import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/cancel-overdue-orders.ts'
+import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/operations.ts'
 import { checkDigit, priceCheckDigit } from '../../../../policy/gs1/gtin.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 import type { Json } from '../../../support/cloud.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/cancel-overdue-orders.ts'
+import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/operations.ts'
 import { cancelOverduePurchases } from '../../../../cloud/sales/checkout/cancel-overdue-purchases.ts'
 import { lapseReservations } from '../../../../cloud/shop/stock/reserve.ts'
 import type { Json } from '../../../support/cloud.ts'
