@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { eventHashId, preHash, type HashedEvent } from '../../../../cloud/sales/epcis/event-hash.ts'
+import { eventHashId, preHash, type HashedEvent } from '../../../../cloud/sales/epcis/event.ts'
 
 /*
  * Published vectors: tests/examples of github.com/RalphTro/epcis-event-hash-generator (MIT), the reference

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { eventHashId } from '../../../../cloud/sales/epcis/event-hash.ts'
+import { eventHashId } from '../../../../cloud/sales/epcis/event.ts'
 import { iso } from '../../../../cloud/platform/operations/fields.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
