@@ -5,7 +5,7 @@ import { faultsOf, type Credentials } from '../../sales/integrations/connection.
 import { findConnector } from '../../sales/integrations/connectors.ts'
 import { fetchIntegrations } from '../../sales/integrations/read-operations.ts'
 import { syncERP, syncPOS } from '../../sales/integrations/sync-operations.ts'
-import { ERP_SYSTEMS, POS_SYSTEMS, type Side, type SystemName } from '../../sales/integrations/systems.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS, type Side, type SystemName } from '../../sales/integrations/connector.ts'
 import { configurePSP } from '../../sales/payments/configure-psp.ts'
 import { PROVIDER_NAMES, providerNamed } from '../../sales/payments/providers.ts'
 import { resolveReference, schemaWriter } from '../../../policy/json-schema.ts'

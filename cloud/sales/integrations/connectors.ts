@@ -8,8 +8,7 @@ import { sapb1 } from './connectors/sapb1.ts'
 import { shopify } from './connectors/shopify.ts'
 import { square } from './connectors/square.ts'
 import { sumup } from './connectors/sumup.ts'
-import type { Connector } from './connector.ts'
-import { canonical, type Side, type SystemName } from './systems.ts'
+import { type Connector, canonical, type Side, type SystemName } from './connector.ts'
 
 /** All connectors. To add a system, create its file in connectors/ and list it here. */
 const CONNECTORS: readonly Connector[] = [

@@ -1,8 +1,6 @@
-import type { DataType } from './systems.ts'
+import type { DataType, PushFault, TransactionLine } from './connector.ts'
 import { z } from 'zod'
 import { FIELD_NAMES } from '../../shop/catalogue/product-fields.ts'
-import type { PushFault } from './connector.ts'
-import type { TransactionLine } from './transaction-line.ts'
 
 /** Finds the ERP article and price of each line of a sale. */
 

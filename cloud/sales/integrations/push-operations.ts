@@ -2,7 +2,16 @@ import { z } from 'zod'
 import { Id, Success, iso, Limit, Offset } from '../../platform/operations/fields.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import { Credentials, storedCredentials, readCredentials, systemRules, SyncError, printable } from './connection.ts'
-import { ERP_SYSTEMS, POS_SYSTEMS, canonical, type Side, type SystemName } from './systems.ts'
+import {
+  ERP_SYSTEMS,
+  POS_SYSTEMS,
+  canonical,
+  type Side,
+  type SystemName,
+  type Connector,
+  type Push,
+  type PushedRecord,
+} from './connector.ts'
 import { rolesFrom, keyCaller } from '../../platform/foundation/caller.ts'
 import { newId } from '../../../policy/ids.ts'
 import { deadline } from '../../../policy/platform.ts'
@@ -10,7 +19,6 @@ import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { hashOf } from '../../platform/operations/idempotency.ts'
 import { ownStoreOrOnly, ownStore } from '../../platform/stores/own-store.ts'
 import { findConnector } from './connectors.ts'
-import type { Connector, Push, PushedRecord } from './connector.ts'
 import { findConnection, listErpRecords } from './queries.ts'
 import { sandboxWarnings } from './sandbox.ts'
 import { every15Seconds, vendorClient, failureOf, VendorFault } from './vendor-client.ts'

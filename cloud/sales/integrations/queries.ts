@@ -3,7 +3,7 @@ import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import type { Side } from './systems.ts'
+import type { Side } from './connector.ts'
 
 /** Key of a connection: a store has one connection for each side and system. */
 export interface ConnectionKey {

@@ -7,7 +7,7 @@ import { notificationUrlOf } from '../payments/open-payment.ts'
 import { currentConfig } from '../payments/queries.ts'
 import type { Counts } from './connection.ts'
 import { connectionsOf, pullsOf } from './queries.ts'
-import { DATA_TYPES, type DataType, type Side } from './systems.ts'
+import { DATA_TYPES, type DataType, type Side } from './connector.ts'
 
 const ALL_TYPES = [...DATA_TYPES.pos, ...DATA_TYPES.erp] as const
 

@@ -5,8 +5,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { applyBatch } from './apply-batch.ts'
 import { faultsOf, type Credentials, type SyncError } from './connection.ts'
 import { mapRecords } from './connectors/generic.ts'
-import type { Connector } from './connector.ts'
-import type { DataType } from './systems.ts'
+import type { Connector, DataType } from './connector.ts'
 
 /**
  * With test keys, the cloud uses no merchant system and writes nothing. The counts are invented (specification, rule

@@ -4,7 +4,7 @@ import { operation } from '../../platform/operations/operation.ts'
 import { Credentials, SyncError, type Counts } from './connection.ts'
 import { describeSystems } from './connectors.ts'
 import { sync, type Synced } from './sync.ts'
-import { ERP_SYSTEMS, POS_SYSTEMS, type DataType } from './systems.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS, type DataType } from './connector.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const RECORDS_LIMIT = 500

@@ -21,7 +21,17 @@ import {
 } from './connection.ts'
 import { mapRecords } from './connectors/generic.ts'
 import { findConnector } from './connectors.ts'
-import type { Connector, Connection, Page, Pull } from './connector.ts'
+import {
+  type Connector,
+  type Connection,
+  type Page,
+  type Pull,
+  canonical,
+  DATA_TYPES,
+  type DataType,
+  type Side,
+  type SystemName,
+} from './connector.ts'
 import {
   findConnection,
   writeSealed,
@@ -34,7 +44,6 @@ import {
   type ConnectionKey,
 } from './queries.ts'
 import { MOCK_CATEGORIES, MOCK_COUNTS, MOCK_PRICE_UPDATES, sandboxWarnings, tryRecords } from './sandbox.ts'
-import { canonical, DATA_TYPES, type DataType, type Side, type SystemName } from './systems.ts'
 import { every15Seconds, vendorClient, type VendorBudget, failureOf, VendorFault } from './vendor-client.ts'
 import { newId } from '../../../policy/ids.ts'
 import { hashOf } from '../../platform/operations/idempotency.ts'

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { dayOf } from '../../shop/analytics/store-days.ts'
 import { sharesLeft, sharesOf, shareRefund, type TaxShare } from '../../shop/analytics/count-purchases.ts'
-import type { PushFault } from './connector.ts'
-import type { TransactionLine } from './transaction-line.ts'
+import type { PushFault, TransactionLine } from './connector.ts'
 
 /** A completed refund of a sale. */
 export interface TransactionRefund {

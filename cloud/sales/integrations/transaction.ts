@@ -3,9 +3,8 @@ import { validationFindings, findingMessage } from '../../../policy/validation-f
 import { dayOf } from '../../shop/analytics/store-days.ts'
 import { sharesOf } from '../../shop/analytics/count-purchases.ts'
 import { afterCoupons } from '../../shop/purchases/line-value.ts'
-import type { PushedRecord, PushFault } from './connector.ts'
+import type { PushedRecord, PushFault, TransactionLine } from './connector.ts'
 import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund } from './transaction-refunds.ts'
-import type { TransactionLine } from './transaction-line.ts'
 import { VendorFault } from './vendor-client.ts'
 
 /** A paid purchase for other systems: the original sale and its completed refunds. */

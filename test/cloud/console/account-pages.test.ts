@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/connector.ts'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import { PERSONAL_TABLES } from '../../../cloud/sales/customers/personal-tables.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'

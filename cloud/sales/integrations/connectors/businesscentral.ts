@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { connector, type Page, type Push, type PushFault, type TransactionLine } from '../connector.ts'
 import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../mapping.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
-import type { TransactionLine } from '../transaction-line.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { type VendorClient, VendorFault, BaseUrlSetting, fit, readAnswer, Secret, urlOf } from '../vendor-client.ts'
 

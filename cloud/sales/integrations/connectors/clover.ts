@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eurosOf } from '../../../platform/operations/fields.ts'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { connector, type Page, type Push, type PushFault, type TransactionLine } from '../connector.ts'
 import {
   type VendorClient,
   BaseUrlSetting,
@@ -12,7 +12,6 @@ import {
   VatSetting,
   VendorFault,
 } from '../vendor-client.ts'
-import type { TransactionLine } from '../transaction-line.ts'
 import { sendTransactions, type Transaction } from '../transaction.ts'
 
 /**

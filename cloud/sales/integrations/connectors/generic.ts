@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { connector, type Page, type PushFault } from '../connector.ts'
+import { connector, type Page, type PushFault, type DataType } from '../connector.ts'
 import { mapRecord, mappingOf, unknownTargets } from '../mapping.ts'
-import type { DataType } from '../systems.ts'
 import { type VendorClient, VendorFault } from '../vendor-client.ts'
 
 /** Connector for a merchant's own system, or for a bridge to a system (ADR webhooks, docs/reference/integrations.md). */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { connector, type Page, type Push, type PushFault, type TransactionLine } from '../connector.ts'
 import {
   type VendorClient,
   VendorFault,
@@ -14,7 +14,6 @@ import {
 } from '../vendor-client.ts'
 import { BOOKING_SETTINGS, articlesOf, type BookingArticles } from '../mapping.ts'
 import { v5 } from 'uuid'
-import type { TransactionLine } from '../transaction-line.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
 

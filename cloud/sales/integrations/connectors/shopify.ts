@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { connector, type Page, type Push, type PushFault, type TransactionLine } from '../connector.ts'
 import {
   type VendorAnswer,
   type VendorClient,
@@ -14,7 +14,6 @@ import {
   urlOf,
   VatSetting,
 } from '../vendor-client.ts'
-import type { TransactionLine } from '../transaction-line.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { decimal, sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
 

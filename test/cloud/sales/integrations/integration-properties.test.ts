@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { productOfArticle, readErpDocument, readStock } from '../../../../cloud/sales/integrations/apply-batch.ts'
 import { findConnector } from '../../../../cloud/sales/integrations/connectors.ts'
 import { mapRecord, mappingOf } from '../../../../cloud/sales/integrations/mapping.ts'
-import { DATA_TYPES, ERP_SYSTEMS, POS_SYSTEMS, type Side } from '../../../../cloud/sales/integrations/systems.ts'
+import { DATA_TYPES, ERP_SYSTEMS, POS_SYSTEMS, type Side } from '../../../../cloud/sales/integrations/connector.ts'
 import { readTransaction } from '../../../../cloud/sales/integrations/transaction.ts'
 import {
   type VendorAnswer,
