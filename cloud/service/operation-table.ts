@@ -105,14 +105,12 @@ import {
   startCheckout,
   generateCodes,
 } from '../sales/checkout/operations.ts'
-import { insertStore } from '../sales/store-operations/insert-store.ts'
+import { insertStore, updateStore, setStorePackage } from '../sales/store-operations/write-stores.ts'
 import { approveCheckout } from '../sales/checkout/approval-operations.ts'
 import { fetchPurchaseHistory } from '../sales/checkout/history-operations.ts'
 import { fetchStock, setStock } from '../shop/stock/operations.ts'
 import { fetchOpenTasks } from '../sales/store-operations/open-tasks.ts'
 import { fetchStore, fetchStores } from '../sales/store-operations/read-stores.ts'
-import { setStorePackage } from '../sales/store-operations/set-store-package.ts'
-import { updateStore } from '../sales/store-operations/update-store.ts'
 import {
   fetchWebhookDeliveries,
   fetchWebhookEvents,

@@ -28,8 +28,6 @@ import {
   REGISTRATION_STATUSES,
   RegistrationPending,
   toRegistration,
-} from './registration-schema.ts'
-import {
   registerStore,
   requestAccount,
   makeAccount,

@@ -1,17 +1,64 @@
 import { z } from 'zod'
-import { Id, Success } from '../../platform/operations/fields.ts'
-import { invalid, precondition } from '../../platform/foundation/failure.ts'
+import {
+  pendingAnswer,
+  RegistrationPending,
+  assertUnbound,
+  registerStore,
+  lowerAccountPackage,
+  raiseAccountPackage,
+} from '../registrations/registrations.ts'
+import { keyCaller, rolesFrom, isAtLeast, type Package, type Tenant } from '../../platform/foundation/caller.ts'
+import { Success, Id } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import { isAtLeast, type Package, rolesFrom } from '../../platform/foundation/caller.ts'
+import { makeStore, defaultFeatures } from '../../platform/stores/make-store.ts'
+import { Store, toStore, toMasterData } from '../../platform/stores/schema.ts'
+import {
+  AnyCasePackage,
+  newStoreFields,
+  STORE_INPUT_SHAPE,
+  storeFieldsOf,
+  type StoreFields,
+} from '../../platform/stores/store-input.ts'
+import { invalid, precondition, notFound } from '../../platform/foundation/failure.ts'
 import { packageMissing } from '../../platform/operations/perform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { deviceWorkflow } from '../../protection/store-facts/device-queries.ts'
 import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { countReceipts, updateStoreRow } from '../../platform/stores/queries.ts'
-import { Store, toMasterData, toStore } from '../../platform/stores/schema.ts'
-import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../../platform/stores/store-input.ts'
+import { countReceipts, updateStoreRow, findStore } from '../../platform/stores/queries.ts'
+
+export const insertStore = operation({
+  name: 'insertStore',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
+  summary: 'Adds a store: a demo store at once with a test key, a registration for review with a live key.',
+  description:
+    'Required: both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and ' +
+    'a phone number. With a test key the response is the store, with a live key `{registrationId, status: ' +
+    '"pending"}`. The reviewer decides the package; `package` is a request.',
+  refusals: ['too_many_registrations', 'too_many_stores'],
+  changes: true,
+  request: z
+    .strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() })
+    .transform((input, faults) => ({ fields: newStoreFields(input, faults, ['phone']), package: input.package })),
+  response: z.union([Store.extend(Success), RegistrationPending]),
+  example: {
+    name: { legal: 'Hafenkante Handels GmbH', trading: 'Hafenkante Bremen' },
+    address: { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' },
+    phone: '+49421555010300',
+  },
+  async run(call, { fields, package: requestedPackage }) {
+    const caller = keyCaller(call.caller)
+    assertUnbound(caller)
+    if (caller.mode === 'live')
+      return pendingAnswer(await registerStore(call, caller, { fields, package: requestedPackage }))
+    const store = await makeStore(call, caller.tenant, fields, requestedPackage ?? caller.package)
+    call.changed(store.store_id)
+    return { success: true as const, ...toStore(store) }
+  },
+})
 
 /** Fields that the system sets. The operation ignores them if they are unchanged. */
 const SYSTEM_SET_SHAPE = {
@@ -110,3 +157,43 @@ function assertPackageHas(store: Row<'store'>, fields: StoreFields): void {
   if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO'))
     throw packageMissing('hasOffers', 'GO', have, 'store')
 }
+
+export const setStorePackage = operation({
+  name: 'setStorePackage',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  roles: [],
+  summary: 'Sets the package of any store immediately. Administrators only.',
+  description:
+    'The package of the account is the highest package of its live stores. Switches on features that the new ' +
+    'package adds, and switches off features that it lacks.',
+  callers: ['admin'],
+  changes: true,
+  request: z.strictObject({ storeId: Id, package: AnyCasePackage }),
+  response: Store.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
+  async run(call, { storeId, package: wanted }) {
+    const store = await findStore(call.db, storeId)
+    if (!store) throw notFound('store')
+    const tenant = store.tenant as Tenant
+    call.changed(storeId, tenant)
+    const before = store.package as Package
+    if (before === wanted) return { success: true as const, ...toStore(store) }
+    const had = defaultFeatures(tenant, before)
+    const has = defaultFeatures(tenant, wanted)
+    // Switches on each feature that the new package adds, and switches off each feature that the new package removes.
+    // For other features, keeps the choice of the merchant.
+    const set = {
+      package: wanted,
+      has_scan_and_go: had.has_scan_and_go === has.has_scan_and_go ? store.has_scan_and_go : has.has_scan_and_go,
+      has_offers: had.has_offers === has.has_offers ? store.has_offers : has.has_offers,
+    }
+    await updateStoreRow(call.db, storeId, set)
+    if (tenant.endsWith('.live')) {
+      const accountId = tenant.slice(0, -'.live'.length)
+      if (isAtLeast(wanted, before)) await raiseAccountPackage(call.db, accountId, wanted)
+      else await lowerAccountPackage(call.db, accountId, before)
+    }
+    return { success: true as const, ...toStore({ ...store, ...set }) }
+  },
+})
