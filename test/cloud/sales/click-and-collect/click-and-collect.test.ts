@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { CLICK_AND_COLLECT_EVENTS } from '../../../../cloud/sales/click-and-collect/events.ts'
+import { z } from 'zod'
 import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/operations.ts'
 import { checkDigit, priceCheckDigit } from '../../../../policy/gs1/gtin.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
@@ -20,6 +20,32 @@ const NEXT: Record<string, string[]> = {
   ready: ['picked_up', 'cancelled'],
   picked_up: [],
   cancelled: [],
+}
+
+/** `data` of click and collect events (specification, Events). */
+
+const OrderStatus = z.enum(['pending', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'])
+const OrderFields = { orderId: z.string(), storeId: z.string(), userId: z.string(), estimatedPickupAt: z.string() }
+
+const CLICK_AND_COLLECT_EVENTS = {
+  'clickcollect.order': z.strictObject({
+    ...OrderFields,
+    status: z.literal('pending'),
+    items: z.array(z.strictObject({ productId: z.string(), quantity: z.int() })),
+    total: z.number(),
+    currency: z.string(),
+  }),
+  'clickcollect.status_changed': z.strictObject({
+    ...OrderFields,
+    previousStatus: OrderStatus,
+    status: OrderStatus,
+  }),
+  'clickcollect.picked_up': z.strictObject({
+    ...OrderFields,
+    pickedUpAt: z.string(),
+    total: z.number(),
+    currency: z.string(),
+  }),
 }
 
 inFullSizeOnEveryDatabase('click and collect', (kind) => {
