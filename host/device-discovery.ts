@@ -1,4 +1,4 @@
-import { probeReader } from '../device-drivers/llrp/probe-reader.ts'
+import { probeReader } from '../device-drivers/llrp/set-up.ts'
 import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
 import { probeBoard } from '../device-drivers/modbus/probe-board.ts'
 import { LinkFault } from '../device-drivers/transports/byte-link.ts'

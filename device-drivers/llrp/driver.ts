@@ -29,8 +29,7 @@ import { eventQueue } from '../kit/event-queue.ts'
 import { watchLevel } from '../kit/input-watch.ts'
 import type { ReaderCapabilities } from './capabilities.ts'
 import { startConversation, type LlrpConversation, type LlrpListener } from './conversation.ts'
-import { switchEasOff, isEpc, tagAccess, type TagAccess } from './tag-access.ts'
-import { killTag } from './kill.ts'
+import { switchEasOff, isEpc, tagAccess, type TagAccess, killTag } from './tag-access.ts'
 import {
   antennaChangeOf,
   eventsIn,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { killTag } from '../../device-drivers/llrp/kill.ts'
-import type { TagAccess } from '../../device-drivers/llrp/tag-access.ts'
+import { killTag, type TagAccess } from '../../device-drivers/llrp/tag-access.ts'
 import { easOfChip, MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
 import { parameter } from '../../device-drivers/llrp/protocol/elements.ts'
 import type { SimulatedTag } from '../../simulators/devices/llrp/reader-state.ts'
