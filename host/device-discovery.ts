@@ -1,6 +1,6 @@
 import { probeReader } from '../device-drivers/llrp/set-up.ts'
 import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
-import { probeBoard } from '../device-drivers/modbus/probe-board.ts'
+import { probeBoard } from '../device-drivers/modbus/identify.ts'
 import { LinkFault } from '../device-drivers/transports/byte-link.ts'
 import { openTcp } from '../device-drivers/transports/socket-link.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
