@@ -21,13 +21,12 @@ import {
   type Finding,
   type ProtectionDevice,
 } from '../kit/device.ts'
-import { type Driver, DeviceId } from '../kit/driver.ts'
+import { type Driver, DeviceId, TAG_ABSENT_MS, type Capabilities } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { readerClock, type ReaderClock } from '../llrp/reader-clock.ts'
 import { readOf } from '../kit/continuous-reading.ts'
 import { z } from 'zod'
 import { PushLink } from '../transports/link-settings.ts'
-import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
 import { FEEDS_WITH_MINIMUM_RSSI, antennaSettings, boundedInt } from '../kit/reader-settings.ts'
 
 const pathError = { error: 'give a path such as "data.reads[*]", "epc" or "$"' }

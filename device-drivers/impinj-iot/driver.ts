@@ -1,5 +1,4 @@
-import { pause } from '../../policy/platform.ts'
-import type { Platform, Timers } from '../../policy/platform.ts'
+import { pause, type Platform, type Timers } from '../../policy/platform.ts'
 import {
   gpoRequest,
   IMPINJ_FACTORY_LOGIN,
@@ -19,14 +18,21 @@ import {
   type NoiseReport,
 } from '../kit/noise-report.ts'
 import { type RunningCommand, outputCommands, completedCommand, type DeviceCommands } from '../kit/device-commands.ts'
-import { result, setUpLimit } from '../kit/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from '../kit/device.ts'
+import {
+  result,
+  setUpLimit,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type DeviceIdentity,
+  type ProtectionDevice,
+  type WriteAnswer,
+} from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { basicAuth } from '../kit/http/conversation.ts'
-import { jsonOf, refusalDetail, restClient } from '../kit/http/rest-client.ts'
-import type { RestClient } from '../kit/http/rest-client.ts'
+import { jsonOf, refusalDetail, restClient, type RestClient } from '../kit/http/rest-client.ts'
 import { dataStream, type DataStream, setUpReader } from './set-up.ts'
 import { signalOutputs } from '../kit/reader-settings.ts'
 import {
@@ -38,13 +44,10 @@ import {
 } from './settings.ts'
 import { inputEvents, watchLevel } from '../kit/input-watch.ts'
 import { startPulse } from '../llrp/reading.ts'
-import { readerClock } from '../llrp/reader-clock.ts'
-import type { ReaderClock } from '../llrp/reader-clock.ts'
+import { readerClock, type ReaderClock } from '../llrp/reader-clock.ts'
 import { openSession, type Session } from '../kit/device-link.ts'
 import { readOf } from '../kit/continuous-reading.ts'
-import { desiredOutputs } from '../kit/desired-outputs.ts'
-import type { DesiredOutputs } from '../kit/desired-outputs.ts'
-import type { WriteAnswer } from '../kit/write-answer.ts'
+import { desiredOutputs, type DesiredOutputs } from '../kit/desired-outputs.ts'
 
 /** Interval of the status requests, ms. The requests also keep the connection open. */
 const CHECK_EVERY_MS = 2_000

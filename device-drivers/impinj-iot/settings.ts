@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { objectOf } from '../kit/protocol/tag-sighting.ts'
 import { linkKey, WebLink } from '../transports/link-settings.ts'
-import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
+import { TAG_ABSENT_MS, type Capabilities, DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import type { Finding } from '../kit/device.ts'
-import { DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
 import {
   FEEDS_WITH_MINIMUM_RSSI,

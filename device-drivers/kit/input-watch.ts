@@ -1,6 +1,5 @@
 import { pause, type Platform, type Timers, type Cancel } from '../../policy/platform.ts'
-import type { DeviceEvent } from './device.ts'
-import type { WriteAnswer } from './write-answer.ts'
+import type { DeviceEvent, WriteAnswer } from './device.ts'
 
 /** Holds the releasing output on during an emergency. */
 export interface HoldOpen {

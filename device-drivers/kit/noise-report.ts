@@ -1,7 +1,7 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Noise } from './protocol/codec.ts'
 import type { DeviceEvent, Finding, TagRead } from './device.ts'
-import type { AntennaSides } from './capabilities.ts'
+import type { AntennaSides } from './driver.ts'
 
 /** Number of reads that prove a wrong antenna. A single read may be a fault of the radio. */
 const PROOF_READS = 3

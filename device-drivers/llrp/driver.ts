@@ -21,6 +21,7 @@ import {
   type DeviceIdentity,
   type ProtectionDevice,
   type TagRead,
+  type WriteAnswer,
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { antennaWatch, type AntennaWatch, noiseReport, type NoiseReport } from '../kit/noise-report.ts'
@@ -45,7 +46,6 @@ import { signalOutputs } from '../kit/reader-settings.ts'
 import { exclusiveResourcesOf, llrpCapabilities, LlrpSettings } from './settings.ts'
 import { setUpReader } from './set-up.ts'
 import { desiredOutputs, type DesiredOutputs } from '../kit/desired-outputs.ts'
-import type { WriteAnswer } from '../kit/write-answer.ts'
 
 // Values of GET_READER_CONFIG and GPIPortCurrentState (LLRP 1.0.1, 13.2.1 and 13.2.5.7).
 const GPI_STATE = 9

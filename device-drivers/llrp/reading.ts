@@ -3,11 +3,10 @@ import { all, message, first, type Message, type Parameter } from './protocol/el
 import type { LlrpConversation } from './conversation.ts'
 import { ROSPEC_ID } from './reader-settings.ts'
 import type { LlrpSettings } from './settings.ts'
-import { type DeviceEvent, result, type CommandResult } from '../kit/device.ts'
+import { type DeviceEvent, result, type CommandResult, type WriteAnswer } from '../kit/device.ts'
 import { inputEvents } from '../kit/input-watch.ts'
 import type { ReaderStamp } from './reader-clock.ts'
 import type { RunningCommand } from '../kit/device-commands.ts'
-import type { WriteAnswer } from '../kit/write-answer.ts'
 
 interface PulseOptions {
   readonly gpo: number

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { linkKey, TcpLink } from '../transports/link-settings.ts'
-import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
+import { TAG_ABSENT_MS, type Capabilities, DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import type { Finding } from '../kit/device.ts'
-import { DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
 import {
   FEEDS_WITH_MINIMUM_RSSI,

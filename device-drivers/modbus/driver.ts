@@ -2,22 +2,26 @@ import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import { type RunningCommand, outputCommands, completedCommand, type DeviceCommands } from '../kit/device-commands.ts'
-import { deviceLink } from '../kit/device-link.ts'
-import type { DeviceLink } from '../kit/device-link.ts'
-import { result, setUpLimit } from '../kit/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from '../kit/device.ts'
+import { deviceLink, type DeviceLink } from '../kit/device-link.ts'
+import {
+  result,
+  setUpLimit,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type DeviceIdentity,
+  type ProtectionDevice,
+  type WriteAnswer,
+} from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { watchInputs } from '../kit/input-watch.ts'
 import { auditOutputs, writeUncertain } from './audit.ts'
-import { answerText, NO_SERVICE_MS, switchAnswer } from './board.ts'
-import type { Board } from './board.ts'
-import { MODBUS_BUS } from './bus.ts'
-import type { ModbusBus } from './bus.ts'
+import { answerText, NO_SERVICE_MS, switchAnswer, type Board } from './board.ts'
+import { MODBUS_BUS, type ModbusBus } from './bus.ts'
 import { identifyBoard, isUnproven } from './identify.ts'
 import { readInputs, beginSession, type ModbusSession } from './session.ts'
-import { modbusSensors } from './sensors.ts'
-import type { Sensors } from './sensors.ts'
+import { modbusSensors, type Sensors } from './sensors.ts'
 import {
   exclusiveResourcesOf,
   framingOf,
@@ -27,13 +31,9 @@ import {
   signalOutputs,
   wiringOf,
 } from './settings.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
-import { startRelease } from '../kit/release.ts'
-import type { SwitchOutput } from '../kit/release.ts'
-import { desiredOutputs } from '../kit/desired-outputs.ts'
-import type { DesiredOutputs } from '../kit/desired-outputs.ts'
-import type { WriteAnswer } from '../kit/write-answer.ts'
+import { noiseReport, type NoiseReport } from '../kit/noise-report.ts'
+import { startRelease, type SwitchOutput } from '../kit/release.ts'
+import { desiredOutputs, type DesiredOutputs } from '../kit/desired-outputs.ts'
 
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'

@@ -1,12 +1,9 @@
 import { z } from 'zod'
 import type { ModbusFraming } from './protocol/pdu.ts'
 import { linkKey, linkMode, LinkSettings } from '../transports/link-settings.ts'
-import type { Capabilities } from '../kit/capabilities.ts'
-import type { Signal } from '../kit/device.ts'
-import { LONGEST_SIGNAL_S, SIGNALS } from '../kit/device.ts'
+import { type Capabilities, DeviceId, type ExclusiveResource } from '../kit/driver.ts'
+import { type Signal, LONGEST_SIGNAL_S, SIGNALS } from '../kit/device.ts'
 import { OpenSeconds } from '../kit/door-watch.ts'
-import { DeviceId } from '../kit/driver.ts'
-import type { ExclusiveResource } from '../kit/driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
 
 const address = (what: string) => {

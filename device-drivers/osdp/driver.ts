@@ -1,30 +1,38 @@
 import type { Platform } from '../../policy/platform.ts'
-import { OSDP_COMMAND, OSDP_REPLY, osdpCommand, outputOff, outputOn, outputOnFor } from './protocol/messages.ts'
-import type { OsdpCard, OsdpCommand } from './protocol/messages.ts'
-import { linkKey, linkMode } from '../transports/link-settings.ts'
-import type { LinkSettings } from '../transports/link-settings.ts'
+import {
+  OSDP_COMMAND,
+  OSDP_REPLY,
+  osdpCommand,
+  outputOff,
+  outputOn,
+  outputOnFor,
+  type OsdpCard,
+  type OsdpCommand,
+} from './protocol/messages.ts'
+import { linkKey, linkMode, type LinkSettings } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import { type RunningCommand, completedCommand, type ReleaseCommand } from '../kit/device-commands.ts'
-import { result, setUpLimit, SIGNALS } from '../kit/device.ts'
-import type { CommandResult, DeviceIdentity, Signal } from '../kit/device.ts'
+import {
+  result,
+  setUpLimit,
+  SIGNALS,
+  type CommandResult,
+  type DeviceIdentity,
+  type Signal,
+  writeResult,
+} from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
-import { doorWatch } from '../kit/door-watch.ts'
-import type { DoorWatch } from '../kit/door-watch.ts'
+import { doorWatch, type DoorWatch } from '../kit/door-watch.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { holdOpen, type HoldOpen, watchInputs, type InputWatch } from '../kit/input-watch.ts'
-import { linkDevice } from '../kit/link-device.ts'
-import type { LinkDeviceOptions, LinkSession } from '../kit/link-device.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
+import { linkDevice, type LinkDeviceOptions, type LinkSession } from '../kit/link-device.ts'
+import { noiseReport, type NoiseReport } from '../kit/noise-report.ts'
 import { signalCommand, switchAnswerOf, expectReply, identifyDevice, watchDevice } from './identify.ts'
 import { startDialogue, type Dialogue, type SendOptions, OSDP_LINE, type OsdpLine } from './dialogue.ts'
 import { osdpCapabilities, exclusiveResourcesOf, OsdpSettings } from './settings.ts'
-import { startRelease } from '../kit/release.ts'
-import type { SwitchAnswer } from '../kit/release.ts'
-import { timedSignals } from '../kit/timed-signals.ts'
-import type { TimedSignals } from '../kit/timed-signals.ts'
-import { writeResult } from '../kit/write-answer.ts'
+import { startRelease, type SwitchAnswer } from '../kit/release.ts'
+import { timedSignals, type TimedSignals } from '../kit/desired-outputs.ts'
 
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the device is not connected' }
 const NO_INPUTS: InputWatch = { next: async () => ({ kind: 'missed' }) }

@@ -12,7 +12,7 @@ import {
   type DeviceIdentity,
   type ProtectionDevice,
 } from '../kit/device.ts'
-import { type Driver, DeviceId } from '../kit/driver.ts'
+import { type Driver, DeviceId, type Capabilities } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { findReader } from './list-readers.ts'
 import { startPcscd, type Pcscd } from './pcscd.ts'
@@ -20,7 +20,6 @@ import { releaseEas } from './release-eas.ts'
 import { beginSession, type Session } from './session.ts'
 import { tagWatch, type TagWatch } from './tag-watch.ts'
 import { z } from 'zod'
-import type { Capabilities } from '../kit/capabilities.ts'
 import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
 
 /** One NFC or HF reader of PC/SC, or one of its slots. */

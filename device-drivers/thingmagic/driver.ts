@@ -33,7 +33,7 @@ import {
   type Finding,
   type Signal,
 } from '../kit/device.ts'
-import { type Driver, DeviceId } from '../kit/driver.ts'
+import { type Driver, DeviceId, type Capabilities } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import type { Exchange, ExchangeAnswer } from '../kit/exchange.ts'
 import {
@@ -46,9 +46,8 @@ import { linkDevice, type LinkDeviceOptions, type LinkSession } from '../kit/lin
 import { noiseReport, type NoiseReport } from '../kit/noise-report.ts'
 import { frameOrThrow, readerLine, FEEDS_WITH_MINIMUM_RSSI } from '../kit/reader-settings.ts'
 import type { SwitchAnswer } from '../kit/release.ts'
-import { timedSignals, type TimedSignals } from '../kit/timed-signals.ts'
+import { timedSignals, type TimedSignals } from '../kit/desired-outputs.ts'
 import { z } from 'zod'
-import type { Capabilities } from '../kit/capabilities.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]

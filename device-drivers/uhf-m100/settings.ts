@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { M100_REGIONS } from './protocol/messages.ts'
-import type { M100Region } from './protocol/messages.ts'
+import { M100_REGIONS, type M100Region } from './protocol/messages.ts'
 import { LinkSettings } from '../transports/link-settings.ts'
-import type { Capabilities } from '../kit/capabilities.ts'
-import { DeviceId } from '../kit/driver.ts'
+import { type Capabilities, DeviceId } from '../kit/driver.ts'
 import { FEEDS_WITH_MINIMUM_RSSI } from '../kit/reader-settings.ts'
 
 const ms = (from: number, to: number) => {

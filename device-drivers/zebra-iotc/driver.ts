@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { pause } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
 import { readJson, textOfBytes } from '../kit/protocol/json-lines.ts'
 import { objectOf, utcUsOf } from '../kit/protocol/tag-sighting.ts'
-import { zebraTags } from './protocol/messages.ts'
-import type { ZebraTopics } from './protocol/messages.ts'
+import { zebraTags, type ZebraTopics } from './protocol/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
 import {
@@ -17,26 +15,25 @@ import {
 } from '../kit/noise-report.ts'
 import { type RunningCommand, outputCommands, completedCommand, type DeviceCommands } from '../kit/device-commands.ts'
 import { deviceLink, type DeviceLink, openSession, type Session } from '../kit/device-link.ts'
-import { result, setUpEnded, setUpLimit } from '../kit/device.ts'
-import type {
-  CommandResult,
-  DeviceCommand,
-  DeviceEvent,
-  DeviceIdentity,
-  Finding,
-  ProtectionDevice,
+import {
+  result,
+  setUpEnded,
+  setUpLimit,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type DeviceIdentity,
+  type Finding,
+  type ProtectionDevice,
+  type WriteAnswer,
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import { startPulse } from '../llrp/reading.ts'
-import { readerClock } from '../llrp/reader-clock.ts'
-import type { ReaderClock } from '../llrp/reader-clock.ts'
-import { brokerUse, MQTT_LINE } from '../kit/mqtt-line.ts'
-import type { MqttLine } from '../kit/mqtt-line.ts'
+import { readerClock, type ReaderClock } from '../llrp/reader-clock.ts'
+import { brokerUse, MQTT_LINE, type MqttLine } from '../kit/mqtt-line.ts'
 import { readOf } from '../kit/continuous-reading.ts'
-import { desiredOutputs } from '../kit/desired-outputs.ts'
-import type { DesiredOutputs } from '../kit/desired-outputs.ts'
-import type { WriteAnswer } from '../kit/write-answer.ts'
+import { desiredOutputs, type DesiredOutputs } from '../kit/desired-outputs.ts'
 import {
   zebraCommands,
   type ZebraAnswer,

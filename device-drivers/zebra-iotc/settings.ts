@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { zebraTopics } from './protocol/messages.ts'
-import type { ZebraTopics } from './protocol/messages.ts'
+import { zebraTopics, type ZebraTopics } from './protocol/messages.ts'
 import { linkKey, MqttLink } from '../transports/link-settings.ts'
-import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
-import { DeviceId, type ExclusiveResource } from '../kit/driver.ts'
+import { TAG_ABSENT_MS, type Capabilities, DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import { OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
 import {
   FEEDS_WITH_MINIMUM_RSSI,

@@ -1,4 +1,4 @@
-import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/kit/capabilities.ts'
+import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/kit/driver.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
 
 /** Assignment of hardware to lanes, from the configuration. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Capabilities } from '../../device-drivers/kit/capabilities.ts'
+import type { Capabilities } from '../../device-drivers/kit/driver.ts'
 import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import { capabilitiesOf, DeviceEntry, type DriverName } from '../../device-drivers/registry.ts'
 import { ADDRESS, entries } from './workbench.ts'

@@ -12,7 +12,7 @@ describe('a driver of the registry', () => {
     expect(missingParts('teleporter')).toEqual([
       'teleporter lacks settings: add its settings schema to `DeviceEntry` in device-drivers/registry.ts',
       'teleporter lacks driver: add it to `DRIVERS` in device-drivers/registry.ts',
-      'teleporter lacks capabilities: add `capabilities` to the `Driver` in device-drivers/teleporter/driver.ts; the fields are described in device-drivers/kit/capabilities.ts',
+      'teleporter lacks capabilities: add `capabilities` to the `Driver` in device-drivers/teleporter/driver.ts; the fields are described in device-drivers/kit/driver.ts',
       'teleporter lacks page: write docs/reference/hardware/teleporter.md with an example entry that contains `"driver": "teleporter"`',
       'teleporter lacks page: link docs/reference/hardware/teleporter.md from the table of devices in README.md',
       'teleporter lacks schema: write docs/reference/edge-config.schema.json with `npm run generate`',
@@ -32,6 +32,6 @@ describe('the agent', () => {
     const wrong = readSources(['edge-agent']).flatMap(({ path, text }) =>
       text.split('\n').flatMap((line, i) => (looks.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
     )
-    expect(wrong, 'declare a capability in device-drivers/kit/capabilities.ts and use it').toEqual([])
+    expect(wrong, 'declare a capability in device-drivers/kit/driver.ts and use it').toEqual([])
   })
 })

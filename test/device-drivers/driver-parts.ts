@@ -29,7 +29,7 @@ export function missingParts(driver: string): string[] {
     [DRIVER_NAMES.includes(driver), 'driver: add it to `DRIVERS` in device-drivers/registry.ts'],
     [
       ownFile !== undefined && /^ {2}capabilities\b/m.test(ownFile.text),
-      `capabilities: add \`capabilities\` to the \`Driver\` in ${ownFile?.path ?? `device-drivers/${driver}/driver.ts`}; the fields are described in device-drivers/kit/capabilities.ts`,
+      `capabilities: add \`capabilities\` to the \`Driver\` in ${ownFile?.path ?? `device-drivers/${driver}/driver.ts`}; the fields are described in device-drivers/kit/driver.ts`,
     ],
     [
       read(page).includes(`"driver": "${driver}"`),

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import { MAX_PUSHED_BYTES, WRONG_SECRET } from '../../../device-drivers/http-ingest/driver.ts'
-import type { WebhookCapability } from '../../../device-drivers/kit/capabilities.ts'
+import type { WebhookCapability } from '../../../device-drivers/kit/driver.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/registry.ts'
 import { readJson, textOfBytes } from '../../../device-drivers/kit/protocol/json-lines.ts'
 import type { PushPort } from '../../../device-drivers/transports/memory.ts'

@@ -1,4 +1,4 @@
-import type { AntennaSides } from '../../../device-drivers/kit/capabilities.ts'
+import type { AntennaSides } from '../../../device-drivers/kit/driver.ts'
 import type { TagRead, TagName } from '../../../device-drivers/kit/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
