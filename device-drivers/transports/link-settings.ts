@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { LinkFault, type ByteLink, type LinkFaultCode } from './byte-link.ts'
-import { connectSocket, openTcp } from './socket-link.ts'
-import { openTls } from './tls.ts'
+import { connectSocket, openTcp, openTls } from './socket-link.ts'
 
 const INSTALL =
   'install the packages pcscd and libccid (apt install pcscd libccid) and start it (systemctl enable --now pcscd.socket)'
