@@ -10,8 +10,14 @@ import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { refusedDevice } from './health/registration.ts'
 import { countAnswer, countPerson, newCounters, type Counters } from './health/metrics.ts'
-import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/agent-status.ts'
-import { unreadyChecks, type UnreadyCheck } from './health/readiness.ts'
+import {
+  agentStatus,
+  configuredDevice,
+  type AgentStatus,
+  type ConfiguredDevice,
+  unreadyChecks,
+  type UnreadyCheck,
+} from './health/agent-status.ts'
 import { startHousekeeping } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'

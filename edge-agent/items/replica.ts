@@ -1,7 +1,7 @@
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
-import { comparableIdentifier } from '../../policy/item-identifiers.ts'
+import { comparableIdentifier, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Log } from '../log.ts'
@@ -10,6 +10,7 @@ import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from 
 import { ItemWriter } from './item-writer.ts'
 import { Pictures } from './pictures.ts'
 import { namesIn, NO_TILL_TAGS, withReport, type TillTag, type TillTags } from './till-tags.ts'
+import { isDeepStrictEqual } from 'node:util'
 
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
@@ -356,4 +357,42 @@ function labelOf({ category, brand, technology }: ItemEntry, { categories, brand
     brand: (brand !== undefined && brands[brand]) || '',
     ...(technology !== undefined && { technology }),
   }
+}
+
+/** Finds the item with the named tag. If the request names both EPC and UID, the EPC decides. */
+export function findByTag(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIdentifiers): KnownItem | undefined {
+  if (epc !== undefined) return items.find('epc', epc)
+  return tagUid === undefined ? undefined : items.find('tagUid', tagUid)
+}
+
+const TAG_KINDS = ['epc', 'tagUid', 'tagId'] as const
+
+/**
+ * Finds the item that a request names, as the cloud does: an identifier without an item says nothing. Undefined if the
+ * item is unknown; `several` if the identifiers name different items.
+ */
+export function findByIdentifiers(
+  items: Pick<Replica, 'find'>,
+  identifiers: ItemIdentifiers,
+): KnownItem | 'several' | undefined {
+  const found = TAG_KINDS.flatMap((kind) => findBy(items, identifiers, kind) ?? [])
+  const [first] = found
+  return found.every((item) => isDeepStrictEqual(item, first)) ? first : 'several'
+}
+
+/** The identifier that names another item than the identifiers before it. Undefined if all name one item. */
+export function contradicting(
+  items: Pick<Replica, 'find'>,
+  identifiers: ItemIdentifiers,
+): (typeof TAG_KINDS)[number] | undefined {
+  const [first, ...others] = TAG_KINDS.flatMap((kind) => {
+    const item = findBy(items, identifiers, kind)
+    return item ? [{ kind, item }] : []
+  })
+  return others.find(({ item }) => !isDeepStrictEqual(item, first?.item))?.kind
+}
+
+function findBy(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers, kind: (typeof TAG_KINDS)[number]) {
+  const name = identifiers[kind]
+  return name === undefined ? undefined : items.find(kind, name)
 }

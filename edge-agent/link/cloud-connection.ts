@@ -1,6 +1,5 @@
 import { pause, type Platform, type Cancel } from '../../policy/platform.ts'
-import type { AgentKey } from '../identity/agent-key.ts'
-import type { Identity } from '../identity/identity.ts'
+import type { AgentKey, Identity } from '../identity/identity.ts'
 import type { StoreKeys } from '../identity/store-keys.ts'
 import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'
 import type { Pictures } from '../items/pictures.ts'

@@ -6,7 +6,7 @@ import type { Randomness } from '../../../policy/platform.ts'
 import { LedgerFailure } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
-import type { AgentKey } from '../../identity/agent-key.ts'
+import type { AgentKey } from '../../identity/identity.ts'
 import { messageTimes } from '../../trust/time/cloud-contact.ts'
 import type { CloudSession } from './cloud-session.ts'
 
