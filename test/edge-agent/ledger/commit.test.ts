@@ -1,7 +1,6 @@
 import Sqlite, { type Database } from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { LedgerFailure, LedgerFull, type CommitWatcher } from '../../../edge-agent/ledger/file/commit.ts'
-import { commits } from '../../../edge-agent/ledger/file/group-commit.ts'
+import { LedgerFailure, LedgerFull, type CommitWatcher, commits } from '../../../edge-agent/ledger/file/commit.ts'
 
 /** Returns a connection that calls `commit` in place of COMMIT, to simulate disk faults. */
 function withCommit(db: Database, commit: () => void): Database {

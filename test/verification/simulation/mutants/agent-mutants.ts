@@ -182,7 +182,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'outcome-not-recovered',
     what: 'After a crash the agent records no outcome for unfinished claims.',
-    changes: [change('edge-agent/ledger/recovery.js', 'if (open.length === 0)', 'if (open.length >= 0)')],
+    changes: [change('edge-agent/startup/stored.js', 'if (open.length === 0)', 'if (open.length >= 0)')],
   },
   {
     name: 'expired-token-accepted',
