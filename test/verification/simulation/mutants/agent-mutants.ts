@@ -215,14 +215,14 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'policy-not-stored',
     what: 'The agent applies a new policy without storing it.',
-    changes: [change('edge-agent/trust/trusted-policy.js', 'this.#store(jws, claims);', '')],
+    changes: [change('edge-agent/trust/trusted-documents.js', 'this.#store(jws, claims);', '')],
   },
   {
     name: 'older-policy-accepted',
     what: 'The agent accepts an older policy that arrives late.',
     changes: [
       change(
-        'edge-agent/trust/judge-version.js',
+        'edge-agent/trust/trusted-documents.js',
         'if (order < 0)',
         'if (order < 0 && kind === "policy")\n            return undefined;\n        if (order < 0)',
       ),
