@@ -278,7 +278,7 @@ interface NotClaimed {
  *   judge        `judge` chooses the source: token, cloud, receipt or item. Offline, each applies `decide` of policy/.
  *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
  *   command      `execute` of the device: at most one command for each claim.
- *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
+ *   confirm      outcomes.ts: stores what the device did. After a power cut startup/stored.ts stores `unknown`.
  *   report       outcomes.ts: writes events to the journal. link/reports sends them to the cloud.
  */
 export class Authorizer {

@@ -128,7 +128,7 @@ function authorizationFields({ source, nonce }: Grant) {
 /**
  * Stores the outcomes of claims in the ledger. If the disk is full after the device has moved, the outcome waits in
  * memory and the request continues. If the process ends while the disk is full, the next start stores `unknown`
- * (ledger/recovery.ts).
+ * (startup/stored.ts).
  */
 export interface Outcomes {
   /** Resolves when the outcome is durable; if the disk is full, when the outcome is in memory. */

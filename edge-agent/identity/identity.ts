@@ -33,7 +33,7 @@ export function pairingUrl(agentUrl: string, code: string): string {
 
 /**
  * The identity file of this agent, `agent.json`, with its ids, its key and the root key. `untag edge enrol` writes this
- * file, and each renewal of the key writes the file again (agent-key.ts).
+ * file, and each renewal of the key writes the file again (`AgentKey`).
  */
 
 /**

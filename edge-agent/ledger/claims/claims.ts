@@ -180,7 +180,7 @@ const unitName = (cti: string, ordinal: number) => `${cti}/${ordinal}`
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
  *   - `claim` binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
  *     right, and after a redemption by receipt the token is refused.
- *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
+ *   - After a power cut startup/stored.ts turns open claims into `unknown`; no command is sent a second time.
  *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).
  *
  * The counterpart in the cloud is cloud/protection/rights/rights.ts.
