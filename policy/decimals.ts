@@ -6,3 +6,11 @@ export function hasDecimals(n: number, places: number): boolean {
   const scale = 10 ** places
   return Math.abs(n - Math.round(n * scale) / scale) <= NOISE * Math.abs(n)
 }
+
+/**
+ * Pieces or kg that are left of `sold` after `gone` came back. Parts of weighed goods are rounded: the sum of their
+ * binary fractions may differ a little from the whole.
+ */
+export function piecesLeft(sold: number, gone: number | undefined): number {
+  return Math.round((sold - (gone ?? 0)) * 1e9) / 1e9
+}

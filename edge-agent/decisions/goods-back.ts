@@ -1,11 +1,10 @@
 import { isSoldLine, lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
-import { piecesLeft } from '../../policy/pieces-left.ts'
+import { piecesLeft } from '../../policy/decimals.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { UNSEEN_STEP } from '../ledger/till-reports.ts'
-import type { StoredSale, TillReports } from '../ledger/till-reports.ts'
+import { UNSEEN_STEP, type StoredSale, type TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
 
 /** Expiry of a denial, s: a receipt is valid for a day. */

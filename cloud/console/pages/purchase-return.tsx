@@ -1,5 +1,5 @@
 import { centsOf } from '../../platform/operations/fields.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import { paidForPieces } from '../../shop/purchases/line-value.ts'
 import { Card } from '../components/card.tsx'
 import { Checkbox, Select, TextField } from '../components/fields.tsx'

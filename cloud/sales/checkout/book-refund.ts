@@ -10,7 +10,7 @@ import {
 import { adjustEarnings, ADJUSTMENT_EVENTS } from '../../shop/loyalty/ledger.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import {
   paidByLine,
   amountsOfPieces,

@@ -17,7 +17,7 @@ import { makeRoom } from './make-room.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { ITEM_UNKNOWN, itemsWith, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { rightsOfPurchase, type UnitRight } from '../../protection/rights/rights.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import { isCoupon, soldPieces, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 

@@ -6,7 +6,7 @@ import { operation, type Call, type StepContext } from '../../platform/operation
 import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import {
   isCoupon,
   paidByLine,

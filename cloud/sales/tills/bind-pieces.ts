@@ -1,5 +1,5 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import { gtinOfLine } from '../../../policy/till-sale.ts'
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'

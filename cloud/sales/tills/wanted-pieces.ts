@@ -3,7 +3,7 @@ import { invalid, notFound, precondition } from '../../platform/foundation/failu
 import type { Call } from '../../platform/operations/operation.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { readUnits } from '../../shop/purchases/queries.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import { isCoupon, soldPieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 import type { returnedPieces } from '../../shop/purchases/refunds.ts'

@@ -14,7 +14,7 @@ import { operationAlias, operation, type Call } from '../../platform/operations/
 import { purchaseOfCaller, purchaseIdOf, wholePurchase, findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { TransactionData } from '../purchases/schema.ts'
-import { piecesLeft } from '../../../policy/pieces-left.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import { openAgentReceipt } from './agent-receipts.ts'
 
