@@ -1,7 +1,7 @@
 import { probeReader } from '../device-drivers/llrp/set-up.ts'
-import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
+import { type ListedReader, listReaders } from '../device-drivers/pcsc/list-readers.ts'
 import { probeBoard } from '../device-drivers/modbus/identify.ts'
-import { LinkFault } from '../device-drivers/transports/byte-link.ts'
+import { LinkFault, type ByteLink } from '../device-drivers/transports/byte-link.ts'
 import { openTcp } from '../device-drivers/transports/socket-link.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import {
@@ -11,8 +11,11 @@ import {
   type SearchCause,
 } from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'
-import { listNfcReaders } from './pcsc-process.ts'
 import { boardEntry, findSerialPorts, type FoundSerial } from './serial-ports.ts'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { openLink, usesNfcPcsc, type PcscLink } from '../device-drivers/transports/link-settings.ts'
+import { openPcscChild } from '../device-drivers/transports/pcsc-library/child-link.ts'
 
 const LLRP_PORT = 5_084
 const MODBUS_PORT = 502
@@ -99,4 +102,21 @@ async function findBoard(host: string, port: number, platform: Platform): Promis
   const todo = await probeBoard((signal) => openTcp(host, port, signal), platform)
   const at = `${host}:${port}`
   return { kind: 'board', name: 'Modbus TCP', at, ...(todo !== null && { fix: todo }), entry: boardEntry({ tcp: at }) }
+}
+
+const SCRIPT = fileURLToPath(new URL('./pcsc-child.js', import.meta.url))
+
+/**
+ * Opens a link to PC/SC: the socket of pcscd, or a child process with the package `nfc-pcsc`. On Linux the package also
+ * uses this socket.
+ */
+export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink> {
+  if (!usesNfcPcsc(link)) return openLink(link, signal)
+  const env = { ...process.env, ...(link.socket !== undefined && { PCSCLITE_CSOCK_NAME: link.socket }) }
+  return openPcscChild(() => spawn(process.execPath, [SCRIPT], { env, stdio: 'pipe', windowsHide: true }), signal)
+}
+
+/** Lists the NFC readers of this machine. */
+export function listNfcReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
+  return listReaders((signal) => openPcsc({ pcsc: 'any', socket }, signal), platform)
 }

@@ -15,9 +15,8 @@ import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../polic
 import type { Platform, Cancel } from '../policy/platform.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
-import { guardRequests, isRefused, onMessage } from './request-guard.ts'
+import { guardRequests, isRefused, onMessage, unreadAnswers } from './request-guard.ts'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
-import { unreadAnswers } from './unread-answers.ts'
 import { existsSync, readFileSync } from 'node:fs'
 
 /** Limits for the connections of an HTTP server. */

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { listen } from '../../../../host/http-server.ts'
-import { unreadAnswers } from '../../../../host/unread-answers.ts'
+import { unreadAnswers } from '../../../../host/request-guard.ts'
 
 it('cuts the oldest answer of the network with the most, and no answer of another one', () => {
   const cuts: string[] = []
