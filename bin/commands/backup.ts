@@ -12,10 +12,9 @@ import {
   writeManifest,
   type Manifest,
 } from '../../host/backup/files.ts'
-import { dumpPostgres, keyNamesOf } from '../../host/backup/postgres-dump.ts'
+import { dumpPostgres, keyNamesOf, copyDatabase } from '../../host/backup/database-dump.ts'
 import { progressOf, terminalProgress } from '../../host/backup/progress.ts'
 import { backupName, deleteObsolete, storedBackups, startSchedule } from '../../host/backup/retention.ts'
-import { copyDatabase } from '../../host/backup/sqlite-copy.ts'
 import { writeLastBackup } from '../../cloud/service/monitoring/metrics.ts'
 import { assertNotCopied } from '../../host/database-copy/rows.ts'
 import { errorText, printNote, printReady } from '../../host/output.ts'

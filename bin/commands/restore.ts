@@ -17,9 +17,8 @@ import {
   readBackup,
   type Manifest,
 } from '../../host/backup/files.ts'
-import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../../host/backup/postgres-dump.ts'
+import { checkDump, dropTables, loadPostgres, inspectPostgres, checkCopy } from '../../host/backup/database-dump.ts'
 import { terminalProgress } from '../../host/backup/progress.ts'
-import { checkCopy } from '../../host/backup/sqlite-copy.ts'
 import { counted } from '../../host/output.ts'
 import { removeCopyRecord } from '../../host/database-copy/rows.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'

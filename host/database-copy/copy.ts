@@ -1,8 +1,17 @@
 import type pg from 'pg'
 import { openDatabase, createTables } from '../../cloud/platform/persistence/open-database.ts'
 import { counted, errorText } from '../output.ts'
-import { compareTable, isSame, type ComparedTable } from './compare.ts'
-import { keyText, sizeOf, type Row, type Table, canonicalValue, type Column } from './rows.ts'
+import {
+  compareTable,
+  isSame,
+  type ComparedTable,
+  keyText,
+  sizeOf,
+  type Row,
+  type Table,
+  canonicalValue,
+  type Column,
+} from './rows.ts'
 import { COPYING } from '../../cloud/platform/persistence/migrate.ts'
 import { RAISE_LISTING_NUMBERS } from '../../cloud/platform/persistence/listing-numbers.ts'
 import { openConnection } from '../../cloud/platform/persistence/sqlite.ts'

@@ -18,7 +18,7 @@ import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings/cloud.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { hasApiTls, openCloudTls } from '../tls/cloud-tls.ts'
-import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
+import type { FromWorker, ReadyFields, ToWorker } from './worker.ts'
 
 /** Deaths of workers are counted over this time, ms. */
 const WINDOW_MS = 600_000

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { dumpPostgres } from '../../host/backup/postgres-dump.ts'
+import { dumpPostgres } from '../../host/backup/database-dump.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** A program in the place of pg_dump that writes down what each user of the machine could read, and its password. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
 import { copyWithProgress } from '../../host/backup/files.ts'
 import { progressOf, terminalProgress } from '../../host/backup/progress.ts'
-import { copyDatabase } from '../../host/backup/sqlite-copy.ts'
+import { copyDatabase } from '../../host/backup/database-dump.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** A stream that remembers what was written. */

@@ -186,7 +186,7 @@ describe('the architecture', () => {
       'cloud/platform/persistence/sqlite.ts',
       'edge-agent/items/item-file.ts',
       'edge-agent/ledger/file/ledger-file.ts',
-      'host/backup/sqlite-copy.ts',
+      'host/backup/database-dump.ts',
       'host/data-dir-lock.ts',
       'scripts/generate/table-types.ts',
     ])
