@@ -74,7 +74,7 @@ export const COMMANDS: readonly Command[] = [
     ['keys', 'check'],
     'Check that the key files belong to the database, and list the signing keys',
     data.KEYS_CHECK_OPTIONS,
-    async (settings) => (await import('./commands/keys-check.ts')).runKeysCheck(settings),
+    async (settings) => (await import('./commands/signing-keys.ts')).runKeysCheck(settings),
   ),
   command(
     ['keys', 'list'],
@@ -201,7 +201,7 @@ export const COMMANDS: readonly Command[] = [
       side === 'pos' ? 'Simulate a till system, such as shopify' : 'Simulate an ERP system, such as odoo',
       tools.SIMULATE_VENDOR_OPTIONS,
       async (system, settings) =>
-        (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
+        (await import('./commands/simulate-services.ts')).runSimulateVendor(side, system, settings),
     ),
   ),
   command(
@@ -211,7 +211,7 @@ export const COMMANDS: readonly Command[] = [
     async (settings) => (await import('./commands/simulate-till.ts')).runSimulateTill(settings),
   ),
   command(['simulate', 'psp'], 'Simulate a payment provider', tools.simulatePspOptions(PSP_NAMES), async (settings) =>
-    (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
+    (await import('./commands/simulate-services.ts')).runSimulatePsp(settings),
   ),
   command(
     ['listen'],

@@ -2,8 +2,13 @@ import { printable } from '../../policy/printable.ts'
 import { spellingHint } from '../../policy/fold-text.ts'
 import { createClient, UntagError } from '../../clients/typescript/client.ts'
 import type { OperationName } from '../../clients/typescript/exchange.ts'
-import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
-import { describeOperation, listOperations } from '../api/help.ts'
+import {
+  readOperations,
+  type DescribedApi,
+  type DescribedOperation,
+  describeOperation,
+  listOperations,
+} from '../api/described-operations.ts'
 import { tableOf } from '../api/table.ts'
 import { requestOfArguments } from '../api/request-of-arguments.ts'
 import { ADDRESS_SETTING, connectionFault } from '../api-client.ts'

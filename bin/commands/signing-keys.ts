@@ -7,12 +7,14 @@ import type { Db } from '../../cloud/platform/persistence/database.ts'
 import { keyPlaceOf, secretFiles, type KeySettings } from '../../host/secret-files.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../../host/settings/cloud-data.ts'
+import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_CHECK_OPTIONS } from '../../host/settings/cloud-data.ts'
 import { accountNamed, assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from '../../host/known-database.ts'
 import { existsSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { changeRoot, readRoot } from '../../cloud/platform/authority/signing-keys.ts'
+import { changeRoot, readRoot, assertNamedKeys, readSigningKeys } from '../../cloud/platform/authority/signing-keys.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { printTable } from '../../host/output.ts'
+import { pathExists } from '../../host/private-files.ts'
 
 /**
  *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
@@ -140,4 +142,59 @@ async function ownerNamed(db: Db, name: string | undefined): Promise<string> {
   if (name === undefined)
     throw new WrongUsage(['--account NAME is needed: token and receipt keys belong to an account'])
   return accountNamed(db, name)
+}
+
+/** Signing keys that the command shows. */
+const SHOWN_LIMIT = 1_000
+
+/**
+ * Checks that the key files belong to the database, and lists the signing keys. Changes nothing, so that it can also
+ * check a copy of the keys.
+ */
+export async function runKeysCheck(settings: Values<typeof KEYS_CHECK_OPTIONS>): Promise<void> {
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, settings.data)
+  if (!pathExists(place.root))
+    throw new Error(`${place.root} does not exist: copy the root key that belongs to this database there`)
+  const { random } = realPlatform()
+  const files = await loadKeyFiles(place, secretFiles, random)
+  const keys = await withKnownDatabase(settings, async ({ reads }) => {
+    assertNamedKeys({ root: await readRoot(reads), sealing: [] }, files)
+    // Opens the secret of each active key, which fails with a foreign master key.
+    await readSigningKeys(reads, INSTALLATION, sealer(files.sealingKeys, random))
+    return signingKeys(reads)
+  })
+  const root = files.root.signer.kid
+  printTable(
+    settings.json,
+    { ok: true, root, masterKeys: files.sealingKeys.length, keys },
+    {
+      head: ['KEY', 'USE', 'STATE', 'SINCE', 'STORE OR ISSUER'],
+      rows: [
+        ...keys.map(({ kid, use, state, iss, since }) => [kid, use, state, since, iss]),
+        [root, 'root', 'active', '', place.root],
+      ],
+      empty: '',
+    },
+  )
+  if (!settings.json) process.stdout.write(`${place.master} and ${place.root} belong to this database\n`)
+}
+
+async function signingKeys(db: Db) {
+  const rows = await db
+    .selectFrom('signing_key')
+    .select(['kid', 'iss', 'key_use', 'state', 'changed_ms'])
+    .where('state', 'in', ['next', 'active', 'retiring', 'revoked'])
+    .orderBy('iss')
+    .orderBy('key_use')
+    .orderBy('created_ms')
+    .limit(SHOWN_LIMIT)
+    .execute()
+  return rows.map((row) => ({
+    kid: row.kid,
+    use: row.key_use,
+    state: row.state,
+    iss: row.iss,
+    since: new Date(row.changed_ms).toISOString(),
+  }))
 }

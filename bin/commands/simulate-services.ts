@@ -1,4 +1,10 @@
-import { printReady } from '../../host/output.ts'
+import { printLine, printReady } from '../../host/output.ts'
+import { simulatedPsp } from '../../simulators/services/psp.ts'
+import { type Values, WrongUsage } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { simulatePspOptions, SIMULATE_VENDOR_OPTIONS } from '../../host/settings/tools.ts'
+import type { PspName } from '../../simulators/services/psp-books.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
 import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
 import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../simulators/services/erp-odoo.ts'
@@ -10,9 +16,28 @@ import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
 import { squareSystem } from '../../simulators/services/pos-square.ts'
 import { sumupSystem } from '../../simulators/services/pos-sumup.ts'
 import type { SimulatedVendor, VendorOptions } from '../../simulators/services/vendor-server.ts'
-import { WrongUsage, type Values } from '../../host/options.ts'
-import type { SIMULATE_VENDOR_OPTIONS } from '../../host/settings/tools.ts'
-import { stopOnSignals } from '../../host/shutdown.ts'
+
+/** Simulates a payment provider. Prints the values for `configurePSP`, and a line for each request and notification. */
+export async function runSimulatePsp({
+  host,
+  port,
+  provider,
+  storeId,
+  baseUrl,
+}: Values<ReturnType<typeof simulatePspOptions<PspName>>>): Promise<void> {
+  const { clock } = realPlatform()
+  const psp = await simulatedPsp({
+    dialect: provider,
+    lastNumber: Math.floor(clock.wall() / 1_000),
+    host,
+    port,
+    notifyUrl: () => `${baseUrl.replace(/\/+$/, '')}/notify/${provider}/${storeId ?? 'nobody'}`,
+    nowMs: () => clock.wall(),
+    onRequest: printLine,
+  })
+  stopOnSignals(() => psp.close())
+  printReady({ baseUrl: psp.baseUrl, provider, config: psp.config() })
+}
 
 type Start = (options: VendorOptions) => Promise<SimulatedVendor>
 
