@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
-import { AgentError } from '../../clients/typescript/agent-error.ts'
+import { AgentError } from '../../clients/typescript/error.ts'
 import { createAgentClient } from '../../clients/typescript/agent-client.ts'
 import type { WalkRecording } from '../../edge-agent/lanes/gate/walk-recorder.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'

@@ -1,11 +1,10 @@
 import type { AgentAnswer, AgentOperations, AgentRequest } from '../../edge-agent/http/operations.ts'
-import { AgentError, asAgentError } from './agent-error.ts'
+import { AgentError, asAgentError, errorOfAnswer, UntagError } from './error.ts'
 import { followEvents, type AgentEvent, type EventOptions } from './agent-events.ts'
-import { errorOfAnswer, UntagError } from './error.ts'
 import { exchange } from './exchange.ts'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 
-export { AgentError, type AgentFaultCode } from './agent-error.ts'
+export { AgentError, type AgentFaultCode } from './error.ts'
 export type { AgentEvent, EventOptions } from './agent-events.ts'
 export type { ClientPlatform } from './platform.ts'
 export type { UntagErrorDetail } from './error.ts'

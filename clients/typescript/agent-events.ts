@@ -1,6 +1,5 @@
 import type { AgentAnswer } from '../../edge-agent/http/operations.ts'
-import { AgentError, asAgentError } from './agent-error.ts'
-import { errorOfAnswer, UntagError } from './error.ts'
+import { AgentError, asAgentError, errorOfAnswer, UntagError } from './error.ts'
 import { exchange, textOf, unreachable } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
