@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type Server as HttpsServer } from 'nod
 import { createServer as createTcpServer, Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
+import { JSON_HEADERS } from '../cloud/service/http/public-access.ts'
 import type { ServerCertificate } from '../cloud/platform/foundation/config.ts'
 import {
   BACKLOG,

@@ -1,4 +1,4 @@
-import { UNTAG_PAGE } from '../../service/http/page-renderer.tsx'
+import { UNTAG_PAGE } from '../../service/http/page.tsx'
 
 /**
  * Headers of the console's pages. Pages load files only from their own origin, run no inline script and use no inline

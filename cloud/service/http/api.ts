@@ -14,11 +14,11 @@ import { authenticate } from './authentication.ts'
 import { fairTurns } from '../../platform/persistence/fair-turns.ts'
 import { announcedSize, readJsonBody, type InTurn, type TakeRoom } from './body.ts'
 import { corsHeaders } from './cors.ts'
-import { clientAddress, JSON_HEADERS } from './client-address.ts'
+import { clientAddress, JSON_HEADERS } from './public-access.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller, type AuthenticatedCaller } from './pick-caller.ts'
-import type { PageRenderer } from './page-renderer.tsx'
+import type { PageRenderer } from './page.tsx'
 import type { Timers } from '../../../policy/platform.ts'
 
 /**

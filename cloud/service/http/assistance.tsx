@@ -21,12 +21,18 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { isTest } from '../../shop/purchases/present.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { readBytes } from './body.ts'
-import { type PageContext, Page } from './page.tsx'
-import { clientAddress } from './client-address.ts'
+import {
+  type PageContext,
+  Page,
+  LIVE_PAGE_HEADERS,
+  type PageRenderer,
+  CONNECTION_SCRIPT,
+  ConnectionLost,
+  ConnectionScript,
+} from './page.tsx'
+import { clientAddress } from './public-access.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import { ownScript, packageFile, staticDocument } from './static-document.ts'
-import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
-import { CONNECTION_SCRIPT, ConnectionLost, ConnectionScript } from './connection-lost.tsx'
 import type { Child } from 'hono/jsx'
 import type { Texts } from '../../platform/texts/texts.ts'
 

@@ -8,8 +8,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { readJsonBody } from './body.ts'
-import { JSON_HEADERS } from './client-address.ts'
-import type { PublicAccess } from './public-access.ts'
+import { JSON_HEADERS, type PublicAccess } from './public-access.ts'
 
 /** Maximum size of a request, bytes. A login has about 200 bytes. */
 const BODY_LIMIT = 4_096

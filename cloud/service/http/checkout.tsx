@@ -18,10 +18,15 @@ import { hasSoldItem } from '../../sales/checkout/book-refund.ts'
 import { openPaymentOf } from '../../sales/payments/queries.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { readBytes } from './body.ts'
-import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
-import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
+import {
+  ConnectionLost,
+  ConnectionScript,
+  LIVE_PAGE_HEADERS,
+  type PageRenderer,
+  Page,
+  type PageContext,
+} from './page.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
-import { Page, type PageContext } from './page.tsx'
 import type { Texts } from '../../platform/texts/texts.ts'
 import { TagHint } from './receipts.tsx'
 import { areGatesUpToDate } from '../../protection/receipt-home/home-move.ts'

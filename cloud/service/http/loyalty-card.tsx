@@ -5,12 +5,17 @@ import { cardAddress, findCard, type Card } from '../../shop/loyalty/card-operat
 import { isTest } from '../../shop/purchases/present.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
-import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
+import {
+  ConnectionLost,
+  ConnectionScript,
+  LIVE_PAGE_HEADERS,
+  type PageRenderer,
+  Page,
+  type PageContext,
+} from './page.tsx'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import { tierOf } from '../../shop/loyalty/program.ts'
-import { Page, type PageContext } from './page.tsx'
 
 interface CardView extends Omit<Card, 'code'> {
   /** Address of this page. */

@@ -15,7 +15,7 @@ import {
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { announcedSize, assertAnnounced, readBytes } from './body.ts'
-import { JSON_HEADERS } from './client-address.ts'
+import { JSON_HEADERS } from './public-access.ts'
 
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
 const BODY_LIMIT = 256 * 1024

@@ -3,9 +3,9 @@ import { newId } from '../../../policy/ids.ts'
 import { ERROR_STATUS, Failure } from '../../platform/foundation/failure.ts'
 import { errorBody } from '../../platform/operations/validation.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { clientAddress, JSON_HEADERS } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import type { PageRenderer } from './page-renderer.tsx'
+import type { PageRenderer } from './page.tsx'
+import { networkOf } from '../../platform/foundation/waiting-connections.ts'
 
 /** Limit by address for public pages. */
 const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
@@ -55,4 +55,21 @@ export class PublicAccess {
 /** The failure of a client that sent more requests than its allowance. */
 export function tooManyRequests(): Failure {
   return new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 })
+}
+
+/** Headers of JSON responses: no caching and no sniffing of the type. */
+export const JSON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/*
+ * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies. So any
+ * origin may read responses, and the headers never allow credentials.
+ */
+
+/** Address, or IPv6 network, for limits by client address. Uses X-Forwarded-For only if a configured proxy sent it. */
+export function clientAddress(c: Context, trustedProxies: readonly string[]): string {
+  const incoming = (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
+  const peer = (incoming?.socket?.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
+  if (!trustedProxies.includes(peer)) return networkOf(peer)
+  const forwarded = c.req.header('x-forwarded-for')?.split(',').at(-1)?.trim()
+  return networkOf(forwarded && forwarded.length <= 45 ? forwarded : peer)
 }

@@ -6,12 +6,18 @@ import { readPublicReceipt, refundSummaryOf } from '../../shop/receipts/operatio
 import { receiptText } from '../../shop/receipts/receipt-text.ts'
 import { corsHeaders } from './cors.ts'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
-import { ConnectionLost, ConnectionScript } from './connection-lost.tsx'
-import { LIVE_PAGE_HEADERS, PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
+import {
+  ConnectionLost,
+  ConnectionScript,
+  LIVE_PAGE_HEADERS,
+  PAGE_HEADERS,
+  type PageRenderer,
+  Page,
+  type PageContext,
+} from './page.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
 import type { Formats } from '../../platform/texts/catalogue.ts'
 import type { Texts } from '../../platform/texts/texts.ts'
-import { Page, type PageContext } from './page.tsx'
 
 /**
  * Page that opens from the receipt's QR code. The page begins with the returns and refunds since the sale. Returned
