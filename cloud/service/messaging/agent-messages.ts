@@ -7,7 +7,6 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { AgentBroker, BrokerHooks } from './embedded-broker.ts'
-import { SiblingAgents } from './sibling-agents.ts'
 import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
 import { BackgroundTasks } from './broker-connection.ts'
 import { pause } from '../../../policy/platform.ts'
@@ -333,5 +332,45 @@ function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks 
       if (name === 'state') inbox.receiveState(from, payload)
       if (name === 'events') inbox.receiveBatch(from, payload)
     },
+  }
+}
+
+/** Time after which the holder of the broker checks again for new or ended connections, ms. */
+export const CONNECTED_MS = 500
+
+/** Tracks which agents are connected to the embedded broker, also if another worker holds the broker. */
+class SiblingAgents {
+  readonly #siblings: Siblings | undefined
+  readonly #broker: () => AgentBroker | undefined
+  #elsewhere: ReadonlySet<string> = new Set()
+  #announced = ''
+
+  constructor(siblings: Siblings | undefined, broker: () => AgentBroker | undefined) {
+    this.#siblings = siblings
+    this.#broker = broker
+    siblings?.subscribe((message) => {
+      if (message.kind === 'agents') this.#elsewhere = new Set(message.connected)
+      if (message.kind === 'hello') this.#announced = ''
+    })
+    siblings?.send({ kind: 'hello' })
+  }
+
+  isConnected(agentId: string): boolean {
+    return this.#broker()?.connected().has(agentId) ?? this.#elsewhere.has(agentId)
+  }
+
+  /**
+   * If this process holds the embedded broker, sends the list of connected agents to the other workers if the list has
+   * changed.
+   */
+  announce(): void {
+    const broker = this.#broker()
+    if (!broker) this.#announced = ''
+    if (!broker || broker.owns) return
+    const connected = [...broker.connected().keys()]
+    const now = `agents ${connected.join(' ')}`
+    if (now === this.#announced) return
+    this.#announced = now
+    this.#siblings?.send({ kind: 'agents', connected })
   }
 }

@@ -3,7 +3,7 @@ import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-f
 import { secretFiles } from '../../../../host/secret-files.ts'
 import { createCloud, type Cloud } from '../../../../cloud/cloud.ts'
 import type { SiblingMessage, Siblings } from '../../../../cloud/platform/foundation/ports.ts'
-import { CONNECTED_MS } from '../../../../cloud/service/messaging/sibling-agents.ts'
+import { CONNECTED_MS } from '../../../../cloud/service/messaging/agent-messages.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { stopInVirtualTime } from '../../../support/receiver.ts'
 import { openStore, type TestStore } from '../../../support/store.ts'
