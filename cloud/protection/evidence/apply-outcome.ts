@@ -11,7 +11,7 @@ import { STOPPED_STATUSES } from './evidence-facts.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
 import { notifyGates } from '../items/item-sequence.ts'
 import { isRecalled } from '../items/recalls.ts'
-import { isItemOf } from '../leases/return-units.ts'
+import { isItemOf } from '../leases/leases.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
 type Cancelled = Pick<Row<'purchase'>, 'purchase_id' | 'store_id' | 'status'>

@@ -9,7 +9,7 @@ import type { MovedBy } from './item-moves.ts'
 import { soldLines } from './recalls.ts'
 import { updateItem, updateStatuses } from './item-queries.ts'
 import { endStandaloneUnits } from './standalone-unit.ts'
-import { returnUnits, revokeLease } from '../leases/return-units.ts'
+import { returnUnits, revokeLease } from '../leases/leases.ts'
 import { itemsWithTokens, revokeTokens } from '../leases/token-revocations.ts'
 import { rightName, rightsOfUnits } from '../rights/rights.ts'
 

@@ -1,5 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import type { ProtectionAction, RightClass } from '../../../policy/vocabulary.ts'
+import { type ProtectionAction, type RightClass, RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import {
@@ -15,9 +15,17 @@ import { findPurchase } from '../../shop/purchases/queries.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { denyNonce, denyRights, hasAgents } from '../rights/deny-list.ts'
-import { settleRight } from '../rights/settle-purchase.ts'
+import { settleRight, settlePurchases } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
-import type { RightView, UnitKey } from '../rights/rights.ts'
+import {
+  type RightView,
+  type UnitKey,
+  findRight,
+  passOf,
+  rightName,
+  rightsOfUnits,
+  storeReturned,
+} from '../rights/rights.ts'
 import { pause } from '../../../policy/platform.ts'
 import type { WaitForRelease } from '../../platform/operations/notifier.ts'
 import type { Db } from '../../platform/persistence/database.ts'
@@ -87,7 +95,7 @@ export interface LeaseView {
 const GUARD_SECONDS = 60
 
 /** True if an agent with a slow clock may still honour the authorization. */
-export function mayBeHonoured({ exp }: Pick<Row<'protection_authorization'>, 'exp'>, nowMs: number): boolean {
+function mayBeHonoured({ exp }: Pick<Row<'protection_authorization'>, 'exp'>, nowMs: number): boolean {
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
@@ -238,4 +246,66 @@ async function publishLeaseEnd(
   const [store, purchase] = [await findStore(db, storeId), await findPurchase(db, row.tenant, purchaseId)]
   if (!store || !purchase || (agentId !== null && agentId === policyOf(store).home)) return
   await denyRights(call, purchase, row.right_class as RightClass, freed, until, { nonce, ended: true })
+}
+
+/**
+ * True if the item belongs to this unit. If an item was returned and sold again, its former unit still names the item.
+ */
+export function isItemOf(
+  item: Pick<Row<'protected_item'>, 'line_id' | 'unit_no'>,
+  unit: Pick<Row<'purchase_unit'>, 'line_id' | 'unit_no'>,
+): boolean {
+  return item.line_id === unit.line_id && item.unit_no === unit.unit_no
+}
+
+/** The receipt itself, as a unit whose right to open a barrier ends. */
+export function passUnitOf({ purchase_id: purchaseId }: Pick<Row<'purchase'>, 'purchase_id'>): {
+  line_id: string
+  unit_no: number
+} {
+  const { lineId, unitNo } = passOf(purchaseId)
+  return { line_id: lineId, unit_no: unitNo }
+}
+
+/**
+ * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR sales). `by`:
+ * id of the refund or item move.
+ */
+export async function returnUnits(
+  call: Call,
+  purchase: Row<'purchase'>,
+  units: readonly { line_id: string; unit_no: number }[],
+  by: string,
+): Promise<void> {
+  const { db, nowMs } = call
+  const keys = units.map((unit) => ({ lineId: unit.line_id, unitNo: unit.unit_no }))
+  const { purchase_id: purchaseId } = purchase
+  const rights = RIGHT_CLASSES.flatMap((rightClass) => keys.map((key): UnitKey => ({ ...key, rightClass, purchaseId })))
+  const before = await rightsOfUnits(db, purchaseId, keys)
+  const leases = rights.flatMap((key) => {
+    const row = before.get(rightName(key))
+    return row?.state === 'leased' && row.nonce !== null ? [row.nonce] : []
+  })
+  for (const nonce of new Set(leases)) await revokeLeaseOf(call, nonce, 'its goods were returned')
+  const stored = leases.length > 0 ? await rightsOfUnits(db, purchaseId, keys) : before
+  const known = rights.map((key) => ({ key, row: stored.get(rightName(key)) }))
+  await storeReturned(db, known, by, nowMs)
+  for (const rightClass of RIGHT_CLASSES)
+    if (purchase.receipt_exp !== null)
+      await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
+  await settlePurchases(call, [purchase.purchase_id])
+}
+
+/**
+ * Revokes the authorization that leases this right. If the authorization leases further rights, devices must request
+ * these again.
+ */
+export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
+  const row = await findRight(call.db, right)
+  if (row?.state === 'leased' && row.nonce !== null) await revokeLeaseOf(call, row.nonce, reason)
+}
+
+async function revokeLeaseOf(call: Call, nonce: string, reason: string): Promise<void> {
+  const lease = await findAuthorization(call.db, nonce)
+  if (lease && mayBeHonoured(lease, call.nowMs)) await revokeAuthorization(call, lease, reason)
 }

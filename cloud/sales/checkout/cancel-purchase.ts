@@ -11,7 +11,7 @@ import { readItems, updateStatuses } from '../../protection/items/item-queries.t
 import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
 import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { boundItemsOf, recordCancelledUnits, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
-import { isItemOf } from '../../protection/leases/return-units.ts'
+import { isItemOf } from '../../protection/leases/leases.ts'
 import { allRightsOf, passOf, rightName } from '../../protection/rights/rights.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { releaseStock } from '../../shop/stock/reserve.ts'

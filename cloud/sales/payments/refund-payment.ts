@@ -41,7 +41,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import type { MovedBy } from '../../protection/items/item-moves.ts'
 import { readItems, updateStatuses } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
-import { isItemOf, passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
+import { isItemOf, passUnitOf, returnUnits } from '../../protection/leases/leases.ts'
 
 /** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). Returns these items. */
 export async function returnItems(

@@ -5,7 +5,7 @@ import { ownStore } from '../../platform/stores/own-store.ts'
 import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
-import { passUnitOf, returnUnits } from '../../protection/leases/return-units.ts'
+import { passUnitOf, returnUnits } from '../../protection/leases/leases.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { revokePurchaseRights } from '../checkout/cancel-purchase.ts'
 

@@ -4,10 +4,9 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { discountOf, type OfferProduct, adjusted, assertSold } from './offer-products.ts'
 import { dueAfter, statusAt, type Validity } from './offer-status.ts'
-import { insertBranches, insertList, readList } from './queries.ts'
+import { insertBranches, insertList, readList, type OfferOfCaller } from './queries.ts'
 import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
-import type { OfferOfCaller } from './offer-of-caller.ts'
 import type { CloneOffer } from './schema.ts'
 
 /** Content that all branches of a new offer share. */

@@ -10,9 +10,17 @@ import { addDays, startOfDay } from '../analytics/store-days.ts'
 import { cloneOffer as makeClone, makeOffer, type OfferContent } from './make-offer.ts'
 import { presentOffers, toListed } from './list-offers.ts'
 import { discountOf, offerProducts } from './offer-products.ts'
-import { scopeOf, offerIdOf, offerOfCaller, type OfferOfCaller } from './offer-of-caller.ts'
+import {
+  scopeOf,
+  offerIdOf,
+  offerOfCaller,
+  type OfferOfCaller,
+  listGroups,
+  deleteBranches,
+  deleteGroup,
+  dropUnusedLists,
+} from './queries.ts'
 import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './offer-status.ts'
-import { listGroups, deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
 import { isSandboxOfferId, isSandbox, mockCreatedOffer, mockOffer, mockOffers } from './sandbox-offers.ts'
 import {
   CloneOffer,

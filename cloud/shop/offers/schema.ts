@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasDecimals } from '../../../policy/decimals.ts'
 import { Ean } from '../catalogue/ean.ts'
 import { centsOf, Euros, Id, Success, Timestamp, lines, text } from '../../platform/operations/fields.ts'
-import { OFFER_SCOPES } from './offer-of-caller.ts'
+import { OFFER_SCOPES } from './queries.ts'
 import { OFFER_STATUSES } from './offer-status.ts'
 import { discountedPrice, isCountable } from './price-rules.ts'
 

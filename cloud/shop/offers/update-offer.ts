@@ -5,8 +5,8 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { assertOwnPrices, describeOffer, newBranch, emitPublished, storeList } from './make-offer.ts'
 import { assertSold, offerProducts, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
-import type { OfferOfCaller } from './offer-of-caller.ts'
 import {
+  type OfferOfCaller,
   deleteBranches,
   dropUnusedLists,
   insertBranches,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeOffer } from '../../../../cloud/shop/offers/make-offer.ts'
-import { OFFER_SCOPES, scopeOf } from '../../../../cloud/shop/offers/offer-of-caller.ts'
+import { OFFER_SCOPES, scopeOf } from '../../../../cloud/shop/offers/queries.ts'
 import {
   ARCHIVE_AFTER_MS,
   dueAfter,

@@ -83,7 +83,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'Cancelling a purchase also cancels items that were returned and sold again.',
     changes: [
       change(
-        'cloud/protection/leases/return-units.js',
+        'cloud/protection/leases/leases.js',
         'return item.line_id === unit.line_id && item.unit_no === unit.unit_no;',
         'return true;',
       ),
