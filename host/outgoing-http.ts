@@ -8,8 +8,10 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { checkAddress, checkTarget, type TargetRules } from '../cloud/platform/outgoing/address-guard.ts'
 import {
+  checkAddress,
+  checkTarget,
+  type TargetRules,
   OutgoingFault,
   type OutgoingAnswer,
   type OutgoingFaultCode,

@@ -25,9 +25,9 @@ import {
   type CallContext,
   type OperationResult,
   type OperationRequest,
+  writeFor,
 } from './call-context.ts'
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
-import { writeFor } from './read-source.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { KnownCaller } from '../foundation/caller.ts'
 

@@ -13,10 +13,11 @@ import {
   writeOutbox,
   type OperationResult,
   type OperationRequest,
+  readSourceOf,
+  writeFor,
 } from './call-context.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { storeErrorResponse, responseSealer, type ResponseSealer } from './stored-response.ts'
-import { readSourceOf, writeFor } from './read-source.ts'
 import { validate, type StreamedResponse } from './validation.ts'
 import { assert } from '../../../policy/assert.ts'
 

@@ -1,6 +1,7 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services, Call } from './operation.ts'
 import type { Database } from '../persistence/database.ts'
+import type { Clock } from '../../../policy/platform.ts'
 
 /** Lets pending events run. Long computations call it, so that other requests do not wait for them. */
 export function yieldToEventLoop(): Promise<void> {
@@ -72,4 +73,16 @@ export async function runJobStep<T>(
   // Before the next step, requests that came meanwhile run.
   await yieldToEventLoop()
   return result
+}
+
+/** Time after which a transaction takes no further row, ms: meanwhile other writers wait. */
+const TRANSACTION_MS = 100
+
+/**
+ * Returns a function that is true once a transaction over rows of unequal work should end, and leave the rest to the
+ * next one. Call it after each row, so that each transaction has one.
+ */
+export function endsSoon(clock: Pick<Clock, 'elapsed'>): () => boolean {
+  const endMs = clock.elapsed() + TRANSACTION_MS
+  return () => clock.elapsed() >= endMs
 }

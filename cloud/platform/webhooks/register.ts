@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
+import { checkTarget, type TargetRules } from '../outgoing/outgoing-http.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import { knownCaller, maySee, type KnownCaller, isAtLeast, type Package } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'

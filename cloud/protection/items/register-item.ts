@@ -38,7 +38,7 @@ export const RowError = z.strictObject({ index: z.int(), field: z.string(), code
 
 /**
  * Runs each row from number `first` alone: a refused row does not stop the others. `done`: number of rows without an
- * error; `next`: the first row that is left, because `isOver` (short-transaction.ts).
+ * error; `next`: the first row that is left, because `isOver` (`endsSoon`).
  */
 export async function runRows<T>(
   rows: readonly T[],

@@ -3,7 +3,7 @@ import { validationFindings, findingMessage, pathText } from '../../../policy/va
 import type { CloudConfig } from '../../platform/foundation/config.ts'
 import { Failure, invalid, type ErrorDetail } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { checkTarget, type TargetRules } from '../../platform/outgoing/address-guard.ts'
+import { checkTarget, type TargetRules } from '../../platform/outgoing/outgoing-http.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { Connector } from './connector.ts'
 

@@ -1,6 +1,6 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
-import { checkTarget } from '../../platform/outgoing/address-guard.ts'
+import { checkTarget } from '../../platform/outgoing/outgoing-http.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { applyBatch } from './apply-batch.ts'
 import { faultsOf, type Credentials, type SyncError } from './connection.ts'

@@ -1,7 +1,11 @@
 import { deadline, pause, retryDelays, type Platform } from '../../../policy/platform.ts'
 import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
-import type { TargetRules } from '../../platform/outgoing/address-guard.ts'
-import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../../platform/outgoing/outgoing-http.ts'
+import {
+  type TargetRules,
+  OutgoingFault,
+  type OutgoingAnswer,
+  type OutgoingHttp,
+} from '../../platform/outgoing/outgoing-http.ts'
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
 import { z } from 'zod'
 

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { outgoingHttp, type ResolveName } from '../../../../host/outgoing-http.ts'
-import { checkAddress, checkTarget, type TargetRules } from '../../../../cloud/platform/outgoing/address-guard.ts'
-import type { OutgoingRequest } from '../../../../cloud/platform/outgoing/outgoing-http.ts'
+import {
+  checkAddress,
+  checkTarget,
+  type TargetRules,
+  type OutgoingRequest,
+} from '../../../../cloud/platform/outgoing/outgoing-http.ts'
 import { answerWith, startRawReceiver, startReceiver, type Receiver } from '../../../support/receiver.ts'
 
 const LIVE: TargetRules = { plainHttp: false, privateTargets: false }
