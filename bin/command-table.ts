@@ -119,16 +119,16 @@ export const COMMANDS: readonly Command[] = [
     ['reseal'],
     'Create a new master key and encrypt the secrets in the database with it',
     data.RESEAL_OPTIONS,
-    async (settings) => (await import('./commands/reseal.ts')).runReseal(settings),
+    async (settings) => (await import('./commands/signing-keys.ts')).runReseal(settings),
   ),
   command(['migrate'], 'Bring the tables of the database to this version', data.MIGRATE_OPTIONS, async (settings) =>
-    (await import('./commands/migrate.ts')).runMigrate(settings),
+    (await import('./commands/database.ts')).runMigrate(settings),
   ),
   command(
     ['database', 'copy'],
     'Copy the SQLite database of a stopped cloud to PostgreSQL',
     data.DATABASE_COPY_OPTIONS,
-    async (settings) => (await import('./commands/database-copy.ts')).runDatabaseCopy(settings),
+    async (settings) => (await import('./commands/database.ts')).runDatabaseCopy(settings),
   ),
   command(['backup'], 'Back up the data of the cloud, also while it runs', data.BACKUP_OPTIONS, async (settings) =>
     (await import('./commands/backup.ts')).runBackup(settings),

@@ -1,19 +1,30 @@
 import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { INSTALLATION, issuersOf } from '../../cloud/platform/authority/key-loader.ts'
-import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
+import { loadKeyFiles, addSealingKey, discardOtherSealingKeys } from '../../cloud/platform/authority/key-files.ts'
 import { rotateKey, type RotatedUse } from '../../cloud/platform/authority/rotate-key.ts'
-import { sealer } from '../../cloud/platform/authority/sealing.ts'
+import { sealer, resealAll, sealingKeyId } from '../../cloud/platform/authority/sealing.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
 import { keyPlaceOf, secretFiles, type KeySettings } from '../../host/secret-files.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_CHECK_OPTIONS } from '../../host/settings/cloud-data.ts'
-import { accountNamed, assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from '../../host/known-database.ts'
+import type {
+  KEYS_REVOKE_OPTIONS,
+  KEYS_ROTATE_OPTIONS,
+  KEYS_CHECK_OPTIONS,
+  RESEAL_OPTIONS,
+} from '../../host/settings/cloud-data.ts'
+import {
+  accountNamed,
+  assertOwnKeyFiles,
+  withKnownDatabase,
+  type DatabaseLocation,
+  assertKnownDatabase,
+} from '../../host/known-database.ts'
 import { existsSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { changeRoot, readRoot, assertNamedKeys, readSigningKeys } from '../../cloud/platform/authority/signing-keys.ts'
 import { lockDataDir } from '../../host/data-dir-lock.ts'
-import { printTable } from '../../host/output.ts'
+import { printTable, counted } from '../../host/output.ts'
 import { pathExists } from '../../host/private-files.ts'
 
 /**
@@ -197,4 +208,37 @@ async function signingKeys(db: Db) {
     iss: row.iss,
     since: new Date(row.changed_ms).toISOString(),
   }))
+}
+
+/**
+ *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)
+ *
+ * After a crash the old keys are still in the file. Run the command again to complete the change. Stop the cloud first,
+ * because it reads `master.key` only at its start.
+ */
+export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
+  const { data, dropOldKeys, json } = settings
+  await assertKnownDatabase(settings)
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, data)
+  await withKnownDatabase(settings, async (database) => {
+    const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
+    try {
+      const { random } = realPlatform()
+      const keys = addSealingKey(place, secretFiles, random)
+      const [current] = keys
+      if (!current) throw new Error('no key was made')
+      const resealed = await resealAll(database, sealer(keys, random))
+      if (dropOldKeys) discardOtherSealingKeys(place, secretFiles, current)
+      const keyId = sealingKeyId(current)
+      const oldKeys = dropOldKeys ? 0 : keys.length - 1
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n`
+          : `${keyId} now encrypts ${counted(resealed, 'secret')}; master.key keeps ${counted(oldKeys, 'older key')}\n`,
+      )
+    } finally {
+      lock.release()
+    }
+  })
 }

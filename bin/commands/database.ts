@@ -1,16 +1,43 @@
-import { dirname, join, resolve } from 'node:path'
-import type { KeyPlace } from '../../cloud/platform/authority/key-files.ts'
-import { progressOf } from '../../host/backup/progress.ts'
+import { join, dirname, resolve } from 'node:path'
 import { assertRestored } from '../../host/backup/files.ts'
 import { counted } from '../../host/output.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { makeFolder } from '../../host/replace-file.ts'
+import { type Values, WrongUsage } from '../../host/options.ts'
+import type { MIGRATE_OPTIONS, DATABASE_COPY_OPTIONS } from '../../host/settings/cloud-data.ts'
+import { assertNoCloudBelow, withDatabase, assertKnownDatabase, assertOwnKeyFiles } from '../../host/known-database.ts'
+import type { KeyPlace } from '../../cloud/platform/authority/key-files.ts'
+import { progressOf } from '../../host/backup/progress.ts'
 import { copyDatabase } from '../../host/database-copy/copy.ts'
 import { type ComparedTable, readCopyRecord, writeCopyRecord } from '../../host/database-copy/rows.ts'
-import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { keyPlaceOf } from '../../host/secret-files.ts'
-import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
-import type { DATABASE_COPY_OPTIONS } from '../../host/settings/cloud-data.ts'
-import { assertKnownDatabase, assertOwnKeyFiles } from '../../host/known-database.ts'
+
+/**
+ * Applies missing migrations without starting a cloud. A new database gets its tables. PostgreSQL may be in use
+ * meanwhile; a cloud on SQLite must be stopped, because it knows only the old tables.
+ */
+export async function runMigrate(place: Values<typeof MIGRATE_OPTIONS>): Promise<void> {
+  const { data, databaseUrl, json } = place
+  if (databaseUrl !== undefined) return printMigrated(json, await withDatabase(place, async ({ migrated }) => migrated))
+  assertNoCloudBelow(place)
+  makeFolder(data)
+  const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
+  try {
+    assertRestored(data)
+    printMigrated(json, await withDatabase(place, async ({ migrated }) => migrated))
+  } finally {
+    lock.release()
+  }
+}
+
+function printMigrated(json: boolean, migrated: readonly string[]): void {
+  const text =
+    migrated.length === 0
+      ? 'The database is up to date.'
+      : `Applied ${counted(migrated.length, 'migration')}: ${migrated.join(', ')}.`
+  process.stdout.write(json ? `${JSON.stringify({ migrated })}\n` : `${text}\n`)
+}
 
 /** Copies the SQLite database of a stopped cloud to PostgreSQL. Keys and pictures stay in the data folder. */
 export async function runDatabaseCopy(settings: Values<typeof DATABASE_COPY_OPTIONS>): Promise<void> {
@@ -23,7 +50,7 @@ export async function runDatabaseCopy(settings: Values<typeof DATABASE_COPY_OPTI
   const lock = lockDataDir(join(from, 'cloud.lock'), `a cloud runs with the data in ${from}: stop it first`)
   try {
     assertRestored(from)
-    print(json, from, keys, await copyFrom(from, to))
+    printCopied(json, from, keys, await copyFrom(from, to))
   } finally {
     lock.release()
   }
@@ -60,7 +87,7 @@ function copyFrom(data: string, url: string): Promise<ComparedTable[]> {
   })
 }
 
-function print(json: boolean, data: string, { master }: KeyPlace, tables: readonly ComparedTable[]): void {
+function printCopied(json: boolean, data: string, { master }: KeyPlace, tables: readonly ComparedTable[]): void {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const counts = tables.map(({ name, rows: n, sha256 }) => ({ table: name, rows: n, sha256 }))
   process.stderr.write(
