@@ -8,8 +8,7 @@ import {
   encodePdu,
   type ModbusMessage,
 } from './protocol/pdu.ts'
-import { rtuCodec } from './protocol/rtu.ts'
-import { tcpCodec } from './protocol/tcp.ts'
+import { rtuCodec, tcpCodec } from './protocol/frames.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, ProtocolClient } from '../transports/shared-links.ts'

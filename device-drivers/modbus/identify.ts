@@ -5,7 +5,7 @@ import { readInputs, misfit, type ModbusSession } from './session.ts'
 import { signalOutputs, type ModbusSettings } from './settings.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { exceptionText, answers, decodeAnswer, encodePdu, type ModbusMessage } from './protocol/pdu.ts'
-import { tcpCodec } from './protocol/tcp.ts'
+import { tcpCodec } from './protocol/frames.ts'
 import type { LinkFactory } from '../transports/byte-link.ts'
 
 interface IdentifyOptions {

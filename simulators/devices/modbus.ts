@@ -14,8 +14,7 @@ import type { Platform, Cancel } from '../../policy/platform.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { echoingLink, answerWithFaults, faultSwitches, type Fault, type FaultSwitches } from './faults.ts'
 import type { ResyncingCodec } from '../../device-drivers/kit/protocol/codec.ts'
-import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
-import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
+import { rtuCodec, tcpCodec } from '../../device-drivers/modbus/protocol/frames.ts'
 
 /** What real boards answer, and the standard does not say. */
 interface AnswerQuirks {

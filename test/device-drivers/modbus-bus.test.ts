@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MODBUS_BUS } from '../../device-drivers/modbus/bus.ts'
-import type { BusAnswer, BusRequest } from '../../device-drivers/modbus/bus.ts'
+import { MODBUS_BUS, type BusAnswer, type BusRequest } from '../../device-drivers/modbus/bus.ts'
 import type { Noise } from '../../device-drivers/kit/protocol/codec.ts'
 import {
   type ModbusFraming,
@@ -8,8 +7,7 @@ import {
   encodePdu,
   type ModbusMessage,
 } from '../../device-drivers/modbus/protocol/pdu.ts'
-import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
-import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
+import { rtuCodec, tcpCodec } from '../../device-drivers/modbus/protocol/frames.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { crc16, rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
+import { crc16, rtuCodec, tcpCodec } from '../../device-drivers/modbus/protocol/frames.ts'
 import {
   type ModbusFrame,
   MODBUS_FUNCTIONS,
@@ -14,7 +14,6 @@ import {
   type Direction,
   type ModbusMessage,
 } from '../../device-drivers/modbus/protocol/pdu.ts'
-import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 

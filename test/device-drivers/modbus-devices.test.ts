@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { decodeRequest, encodePdu } from '../../device-drivers/modbus/protocol/pdu.ts'
-import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
-import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
+import { rtuCodec } from '../../device-drivers/modbus/protocol/frames.ts'
+import { relayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { describeDriver } from './conformance.ts'
 import { RELEASE, workbench, writesTo } from './workbench.ts'
 

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { crc16 } from '../../device-drivers/modbus/protocol/rtu.ts'
-import type { RelayBoardOptions, RelayBoardQuirks } from '../../simulators/devices/modbus.ts'
+import { crc16 } from '../../device-drivers/modbus/protocol/frames.ts'
+import {
+  type RelayBoardOptions,
+  type RelayBoardQuirks,
+  RELAY_BOARD_EX_WORKS,
+  relayBoard,
+} from '../../simulators/devices/modbus.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
-import { RELAY_BOARD_EX_WORKS, relayBoard } from '../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { ADDRESS, entries, forEver, workbench, writesTo } from './workbench.ts'
 

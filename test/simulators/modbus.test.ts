@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { encodePdu } from '../../device-drivers/modbus/protocol/pdu.ts'
-import type { ModbusMessage } from '../../device-drivers/modbus/protocol/pdu.ts'
-import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
-import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
+import { encodePdu, type ModbusMessage } from '../../device-drivers/modbus/protocol/pdu.ts'
+import { rtuCodec, tcpCodec } from '../../device-drivers/modbus/protocol/frames.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
-import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
+import { relayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { letPromisesSettle, virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const forEver = () => new AbortController().signal
