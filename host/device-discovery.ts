@@ -1,5 +1,5 @@
 import { probeReader } from '../device-drivers/llrp/set-up.ts'
-import { type ListedReader, listReaders } from '../device-drivers/pcsc/list-readers.ts'
+import { type ListedReader, listReaders } from '../device-drivers/pcsc/pcscd.ts'
 import { probeBoard } from '../device-drivers/modbus/identify.ts'
 import { LinkFault, type ByteLink } from '../device-drivers/transports/byte-link.ts'
 import { openTcp } from '../device-drivers/transports/socket-link.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ListedReader } from '../../device-drivers/pcsc/list-readers.ts'
+import type { ListedReader } from '../../device-drivers/pcsc/pcscd.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import type { Platform } from '../../policy/platform.ts'

@@ -1,9 +1,7 @@
 import type { Timers } from '../../policy/platform.ts'
-import type { ReaderState } from './protocol/reader-states.ts'
-import type { CommandResult } from '../kit/device.ts'
-import { result } from '../kit/device.ts'
-import { withCard } from './card.ts'
-import type { Card } from './card.ts'
+import type { ReaderState } from './protocol/messages.ts'
+import { type CommandResult, result } from '../kit/device.ts'
+import { withCard, type Card } from './card.ts'
 import type { Pcscd } from './pcscd.ts'
 import type { TagWatch } from './tag-watch.ts'
 

@@ -1,7 +1,6 @@
 import { pause, type Platform } from '../../policy/platform.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
-import type { ReaderState } from './protocol/reader-states.ts'
-import { NO_CARD, REMOVED } from './protocol/messages.ts'
+import { type ReaderState, NO_CARD, REMOVED } from './protocol/messages.ts'
 import type { DeviceEvent } from '../kit/device.ts'
 import { withCard, type Card } from './card.ts'
 import { type Pcscd, ConversationOver, PcscRefusal } from './pcscd.ts'

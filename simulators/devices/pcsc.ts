@@ -7,8 +7,8 @@ import {
   type PcscBody,
   type PcscCommand,
   type PcscRequest,
+  encodeReaderStates,
 } from '../../device-drivers/pcsc/protocol/messages.ts'
-import { encodeReaderStates } from '../../device-drivers/pcsc/protocol/reader-states.ts'
 import * as rv from '../../device-drivers/pcsc/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { NfcTag } from './nfc-tags.ts'

@@ -11,13 +11,11 @@ import {
   PCSC_COMMANDS,
   type PcscBody,
   type PcscCommand,
-} from '../../device-drivers/pcsc/protocol/messages.ts'
-import { splitAnswer, hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
-import {
   decodeReaderStates,
   encodeReaderStates,
   READER_STATES_BYTES,
-} from '../../device-drivers/pcsc/protocol/reader-states.ts'
+} from '../../device-drivers/pcsc/protocol/messages.ts'
+import { splitAnswer, hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 
 const NAME = 'Virtual PCD 00 00'
 const ATR = '3B8F8001804F0CA000000306030003000000000068'

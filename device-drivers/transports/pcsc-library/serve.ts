@@ -6,12 +6,11 @@ import {
   PCSC_BODIES,
   type PcscBody,
   type PcscRequest,
+  encodeReaderStates,
 } from '../../pcsc/protocol/messages.ts'
-import { encodeReaderStates } from '../../pcsc/protocol/reader-states.ts'
 import * as rv from '../../pcsc/protocol/messages.ts'
 import type { ByteLink } from '../byte-link.ts'
-import { SmartCardError } from './smart-cards.ts'
-import type { ConnectedCard, SmartCards } from './smart-cards.ts'
+import { SmartCardError, type ConnectedCard, type SmartCards } from './smart-cards.ts'
 
 const MAJOR = 4
 const MINOR = 4

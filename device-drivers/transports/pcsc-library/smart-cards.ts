@@ -1,5 +1,5 @@
 import * as rv from '../../pcsc/protocol/messages.ts'
-import { MAX_READERS, type ReaderState } from '../../pcsc/protocol/reader-states.ts'
+import { MAX_READERS, type ReaderState } from '../../pcsc/protocol/messages.ts'
 
 /** The part of the package `nfc-pcsc` that the agent uses. */
 export interface NfcPcsc {
