@@ -76,35 +76,26 @@ export function newestMoves(
     .execute()
 }
 
+/** Makes the query of the newest status move of each of these items in a store. */
+const newestOfEach = (onlyByOthers: boolean) =>
+  preparedForMany((db, itemIds, p: { storeId: string }) =>
+    db
+      .selectFrom('item_move as m')
+      .select(['m.item_id', 'm.at_ms', 'm.reported_ms', 'm.to_status', 'm.purchase_id'])
+      .where('m.item_id', 'in', itemIds)
+      .where('m.store_id', '=', p.storeId)
+      .where('m.rev', '=', (eb) => {
+        const newest = eb
+          .selectFrom('item_move as n')
+          .select((max) => max.fn.max('n.rev').as('rev'))
+          .whereRef('n.item_id', '=', 'm.item_id')
+          .whereRef('n.store_id', '=', 'm.store_id')
+        return onlyByOthers ? newest.where('n.reported_ms', 'is', null) : newest
+      }),
+  )
+
 /** Newest status move of each of these items in a store. */
-export const newestMoveOfEach = preparedForMany((db, itemIds, p: { storeId: string }) =>
-  db
-    .selectFrom('item_move as m')
-    .select(['m.item_id', 'm.at_ms', 'm.reported_ms'])
-    .where('m.item_id', 'in', itemIds)
-    .where('m.store_id', '=', p.storeId)
-    .where('m.rev', '=', (eb) =>
-      eb
-        .selectFrom('item_move as n')
-        .select((max) => max.fn.max('n.rev').as('rev'))
-        .whereRef('n.item_id', '=', 'm.item_id')
-        .whereRef('n.store_id', '=', 'm.store_id'),
-    ),
-)
+export const newestMoveOfEach = newestOfEach(false)
 
 /** Newest move of each of these items in a store by staff, a purchase in untag or an import: no till reported it. */
-export const newestMovesByOthers = preparedForMany((db, itemIds, p: { storeId: string }) =>
-  db
-    .selectFrom('item_move as m')
-    .select(['m.item_id', 'm.at_ms', 'm.to_status', 'm.purchase_id'])
-    .where('m.item_id', 'in', itemIds)
-    .where('m.store_id', '=', p.storeId)
-    .where('m.rev', '=', (eb) =>
-      eb
-        .selectFrom('item_move as n')
-        .select((max) => max.fn.max('n.rev').as('rev'))
-        .whereRef('n.item_id', '=', 'm.item_id')
-        .whereRef('n.store_id', '=', 'm.store_id')
-        .where('n.reported_ms', 'is', null),
-    ),
-)
+export const newestMovesByOthers = newestOfEach(true)
