@@ -1,4 +1,4 @@
-import { deadline, type Timers, type Platform } from '../../policy/platform.ts'
+import { deadline, type Platform, type Timers } from '../../policy/platform.ts'
 import { all, first, message, type Message } from './protocol/elements.ts'
 import { upperHex } from './protocol/fields.ts'
 import type { MessageName } from './protocol/messages.ts'
@@ -11,7 +11,7 @@ import { untilReading, connectionRefusal } from './reading.ts'
 import { sessionFindings, type LlrpSettings } from './settings.ts'
 import { decodeMessage } from './protocol/binary.ts'
 import { llrpCodec } from './protocol/frames.ts'
-import type { LinkFactory } from '../transports/byte-link.ts'
+import { probeLink, type LinkFactory } from '../transports/byte-link.ts'
 
 interface SetUpOptions {
   readonly conversation: LlrpConversation
@@ -181,37 +181,25 @@ async function serialOf({ conversation, settings, signal }: SetUpOptions): Promi
   return fields && fields.ReaderID.length > 0 ? upperHex(fields.ReaderID) : null
 }
 
-const WITHIN_MS = 3_000
-const MAX_BYTES = 65_536
+const PROBE_BYTES = 65_536
 
 /**
  * Waits for the first message of an LLRP reader and disconnects; the reader keeps its settings. Returns why the reader
  * would refuse a client, or null. Rejects if no LLRP reader answers within 3 s.
  */
 export async function probeReader(open: LinkFactory, platform: Platform): Promise<string | null> {
-  const limit = deadline(platform.timers, WITHIN_MS)
-  try {
-    const link = await open(limit.signal)
-    const leave = () => void link.close()
-    limit.signal.addEventListener('abort', leave, { once: true })
-    try {
-      const codec = llrpCodec()
-      let bytes = 0
-      for await (const chunk of link.bytes) {
-        for (const frame of codec.push(chunk)) {
-          const received = decodeMessage(frame)
-          const refusal = received.name === 'READER_EVENT_NOTIFICATION' ? connectionRefusal(received) : undefined
-          if (refusal !== undefined) return refusal
-        }
-        bytes += chunk.length
-        if (bytes > MAX_BYTES) break
+  const codec = llrpCodec()
+  const refusal = await probeLink(open, platform, {
+    maxBytes: PROBE_BYTES,
+    read(chunk) {
+      for (const frame of codec.push(chunk)) {
+        const received = decodeMessage(frame)
+        const answer = received.name === 'READER_EVENT_NOTIFICATION' ? connectionRefusal(received) : undefined
+        if (answer !== undefined) return answer
       }
-    } finally {
-      limit.signal.removeEventListener('abort', leave)
-      await link.close()
-    }
-  } finally {
-    limit.done()
-  }
-  throw new Error('the peer does not speak LLRP; check address and port (5084)')
+      return undefined
+    },
+  })
+  if (refusal === undefined) throw new Error('the peer does not speak LLRP; check address and port (5084)')
+  return refusal
 }

@@ -3,10 +3,10 @@ import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 import type { ModbusBus } from './bus.ts'
 import { readInputs, misfit, type ModbusSession } from './session.ts'
 import { signalOutputs, type ModbusSettings } from './settings.ts'
-import { deadline, type Platform } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
 import { exceptionText, answers, decodeAnswer, encodePdu, type ModbusMessage } from './protocol/pdu.ts'
 import { tcpCodec } from './protocol/frames.ts'
-import type { LinkFactory } from '../transports/byte-link.ts'
+import { probeLink, type LinkFactory } from '../transports/byte-link.ts'
 
 interface IdentifyOptions {
   readonly member: Membership<ModbusBus>
@@ -70,8 +70,7 @@ async function writeDesired({ member, session, settings, outputs, watched, signa
   }
 }
 
-const WITHIN_MS = 3_000
-const MAX_BYTES = 4_096
+const PROBE_BYTES = 4_096
 /** Address that boards have when they are new. */
 const UNIT = 1
 /** A read: it switches nothing. */
@@ -84,32 +83,21 @@ const BEHIND_GATEWAY: ReadonlySet<number> = new Set([10, 11])
  * Rejects if no board answers within 3 s.
  */
 export async function probeBoard(open: LinkFactory, platform: Platform): Promise<string | null> {
-  const limit = deadline(platform.timers, WITHIN_MS)
-  try {
-    const link = await open(limit.signal)
-    const leave = () => void link.close()
-    limit.signal.addEventListener('abort', leave, { once: true })
-    try {
-      const codec = tcpCodec('answer')
-      await link.write(codec.encode({ transaction: 1, unit: UNIT, pdu: encodePdu('request', REQUEST) }), limit.signal)
-      let bytes = 0
-      for await (const chunk of link.bytes) {
-        for (const frame of codec.push(chunk)) {
-          const answer = decodeAnswer(frame.pdu)
-          if (frame.transaction !== 1 || answer === null || !answers(answer, REQUEST)) continue
-          return 'exception' in answer && BEHIND_GATEWAY.has(answer.exception)
-            ? `a gateway answers, but no board with unit ${UNIT} behind it (${exceptionText(answer.exception)}): set "unit" to the address of the board`
-            : null
-        }
-        bytes += chunk.length
-        if (bytes > MAX_BYTES) break
+  const codec = tcpCodec('answer')
+  const found = await probeLink(open, platform, {
+    maxBytes: PROBE_BYTES,
+    request: codec.encode({ transaction: 1, unit: UNIT, pdu: encodePdu('request', REQUEST) }),
+    read(chunk) {
+      for (const frame of codec.push(chunk)) {
+        const answer = decodeAnswer(frame.pdu)
+        if (frame.transaction !== 1 || answer === null || !answers(answer, REQUEST)) continue
+        return 'exception' in answer && BEHIND_GATEWAY.has(answer.exception)
+          ? `a gateway answers, but no board with unit ${UNIT} behind it (${exceptionText(answer.exception)}): set "unit" to the address of the board`
+          : null
       }
-    } finally {
-      limit.signal.removeEventListener('abort', leave)
-      await link.close()
-    }
-  } finally {
-    limit.done()
-  }
-  throw new Error('the peer does not speak Modbus TCP; check address and port (502)')
+      return undefined
+    },
+  })
+  if (found === undefined) throw new Error('the peer does not speak Modbus TCP; check address and port (502)')
+  return found
 }

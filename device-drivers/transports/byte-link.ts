@@ -1,3 +1,5 @@
+import { deadline, type Platform } from '../../policy/platform.ts'
+
 /**
  * A two-way stream of bytes to a device: a serial line, a TCP connection or two ends in memory. Drivers work in the
  * same way on all three. After a link has ended, the factory makes a new link, so that each connection starts without
@@ -43,4 +45,50 @@ export class LinkFault extends Error {
     super(message, options)
     this.code = code
   }
+}
+
+/** Time for a peer to show its protocol, ms. */
+const SHOWN_WITHIN_MS = 3_000
+
+/** How to learn from a peer what it is. */
+interface Probe<T> {
+  /** Bytes after which the peer counts as something else. */
+  readonly maxBytes: number
+  /** Sent first, if the peer must be asked. */
+  readonly request?: Uint8Array
+  /** Receives each chunk. A value other than undefined ends the probe. */
+  read(chunk: Uint8Array): T | undefined
+}
+
+/**
+ * Opens a link, reads it until `read` returns a value, and closes it. Returns undefined if the link ends or sends too
+ * much before that. Rejects after 3 s.
+ */
+export async function probeLink<T>(
+  open: LinkFactory,
+  { timers }: Pick<Platform, 'timers'>,
+  { maxBytes, request, read }: Probe<T>,
+): Promise<T | undefined> {
+  const limit = deadline(timers, SHOWN_WITHIN_MS)
+  try {
+    const link = await open(limit.signal)
+    const leave = () => void link.close()
+    limit.signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (request) await link.write(request, limit.signal)
+      let bytes = 0
+      for await (const chunk of link.bytes) {
+        const found = read(chunk)
+        if (found !== undefined) return found
+        bytes += chunk.length
+        if (bytes > maxBytes) break
+      }
+    } finally {
+      limit.signal.removeEventListener('abort', leave)
+      await link.close()
+    }
+  } finally {
+    limit.done()
+  }
+  return undefined
 }
