@@ -5,7 +5,7 @@ import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { findStores } from '../../platform/stores/queries.ts'
-import { emergencyTimes } from '../../protection/records/emergencies.ts'
+import { emergencyTimes } from '../../protection/records/exceptions.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
