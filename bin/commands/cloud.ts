@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
-import { openIdConfig, type CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
+import type { CLOUD_OPTIONS } from '../../host/settings/cloud.ts'
+import { openIdConfig } from '../../host/openid-settings.ts'
 import { join, dirname } from 'node:path'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
