@@ -1,15 +1,17 @@
 import { assert } from '../policy/assert.ts'
-import type { Platform } from '../policy/platform.ts'
-import { pause } from '../policy/platform.ts'
-import { result } from './kit/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, ProtectionDevice } from './kit/device.ts'
-import { openDevice } from './registry.ts'
-import type { DeviceEntry } from './registry.ts'
+import { type Platform, pause } from '../policy/platform.ts'
+import {
+  result,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type ProtectionDevice,
+} from './kit/device.ts'
+import { openDevice, type DeviceEntry } from './registry.ts'
 import { DeviceConnection, type DeviceStatus } from './device-connection.ts'
 import { fairLinks } from './transports/fair-links.ts'
 import { openLink } from './transports/link-settings.ts'
-import { sharedLinks } from './transports/shared-links.ts'
-import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
+import { SharedLinks, type OpenLink } from './transports/shared-links.ts'
 
 export interface SupervisorOptions {
   /** Entries that `checkDevices` returned. */
@@ -50,7 +52,7 @@ const STOP_WITHIN_MS = 3_000
 /** Starts to connect all devices, and returns at once. The agent also works while devices are absent. */
 export function supervise(options: SupervisorOptions): Supervisor {
   const { platform } = options
-  const links = sharedLinks(fairLinks(options.openLink ?? openLink, platform.clock), platform)
+  const links = new SharedLinks(fairLinks(options.openLink ?? openLink, platform.clock), platform)
   const connections = new Map<string, DeviceConnection>()
   let stopped: Promise<void> | null = null
 

@@ -1,7 +1,7 @@
 import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
-import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 
@@ -43,7 +43,7 @@ export async function startDemoDevices(
   const entries: object[] = []
 
   async function lane(deviceId: string, name: string, extra: object): Promise<DemoLane> {
-    const board = relayBoard({ platform, locks: [LOCK] })
+    const board = new RelayBoard({ platform, locks: [LOCK] })
     const scanner = scannerSimulator({ platform })
     const boardPort = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     const scannerPort = await serveTcp({ port: 0, serve: (link) => scanner.serve(link) })

@@ -1,7 +1,15 @@
 import { printLine as say, printReady } from '../../host/output.ts'
-import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
-import type { IcodeTag, NfcTag } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import {
+  icode,
+  ndefRecord,
+  ndefTlv,
+  ntag,
+  plainTag,
+  storageAtr,
+  type IcodeTag,
+  type NfcTag,
+} from '../../simulators/devices/nfc-tags.ts'
+import { PcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { serveSocket } from '../../simulators/devices/serve.ts'
 import type { Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
@@ -36,7 +44,7 @@ function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null 
  * starts with E0 is an ICODE SLIX with its EAS bit set.
  */
 export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
-  const pcscd = pcscdSimulator({ platform: realPlatform() })
+  const pcscd = new PcscdSimulator({ platform: realPlatform() })
   let isPlugged = false
   let tagOnReader: NfcTag | IcodeTag | null = null
   const plug = (on: boolean) => {

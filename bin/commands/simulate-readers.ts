@@ -1,13 +1,11 @@
 import { printLine as say, printNote, printReady } from '../../host/output.ts'
 import { readFileSync } from 'node:fs'
-import { impinjReader, STOCK_PRESET } from '../../simulators/devices/impinj-iot.ts'
-import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
+import { ImpinjReader, STOCK_PRESET, type ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { pushingReader, USUAL_TTL_MS } from '../../simulators/devices/http-ingest.ts'
 import { replay } from '../../simulators/devices/replay.ts'
-import { serveTcp } from '../../simulators/devices/serve.ts'
-import type { TcpService } from '../../simulators/devices/serve.ts'
-import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
+import { EVERY_READ, VENDOR_MODE, ZebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { deadline } from '../../policy/platform.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
 import { realPlatform } from '../../host/platform.ts'
@@ -78,7 +76,7 @@ const IMPINJ_QUIRKS: Partial<Record<Quirk, Partial<ImpinjReaderOptions>>> = {
 
 /** An R700 without TLS, with the factory password `impinj`. */
 async function serveImpinj({ host, port, vendorDefaults, answerDelay, quirk }: Settings): Promise<RunningReader> {
-  const reader = impinjReader({
+  const reader = new ImpinjReader({
     platform: realPlatform(),
     password: 'impinj',
     answerDelayMs: answerDelay,
@@ -140,7 +138,7 @@ async function pushReads({ pushTo, pushSecret, pushFormat, vendorDefaults, tagTt
 /** An FX9600 with its own MQTT broker for the agent. Topics start with `zebra/FX9600F0F4B5`. */
 async function serveZebra({ host, port, vendorDefaults, answerDelay, quirk }: Settings): Promise<RunningReader> {
   const broker = mqttBroker()
-  const reader = zebraReader({
+  const reader = new ZebraReader({
     platform: realPlatform(),
     bus: broker,
     mode: vendorDefaults ? VENDOR_MODE : EVERY_READ,

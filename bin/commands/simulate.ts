@@ -2,7 +2,7 @@ import { onStdinLine, runStdinCommands, type StdinCommands } from './edge-access
 import { printLine as say, printNote, printReady } from '../../host/output.ts'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader, type LlrpReaderOptions } from '../../simulators/devices/llrp.ts'
-import { RELAY_BOARD_EX_WORKS, relayBoard, type RelayBoardQuirks } from '../../simulators/devices/modbus.ts'
+import { RELAY_BOARD_EX_WORKS, RelayBoard, type RelayBoardQuirks } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
 import { WrongUsage, type Values } from '../../host/options.ts'
@@ -11,9 +11,9 @@ import { QUIRKS, type Quirk, type SIMULATE_OPTIONS, type SimulatorName } from '.
 import { stopOnSignals } from '../../host/shutdown.ts'
 import { runNetworkReader, type NetworkReaderName } from './simulate-readers.ts'
 import { bytesOfHex } from '../../device-drivers/kit/protocol/hex.ts'
-import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'
-import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'
-import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
+import { M100_EX_WORKS, M100Pad } from '../../simulators/devices/uhf-m100.ts'
+import { OSDP_EX_WORKS, OsdpDevice } from '../../simulators/devices/osdp.ts'
+import { ThingMagicReader } from '../../simulators/devices/thingmagic.ts'
 
 /** Devices with a serial line. A TCP port simulates the line, as a serial device server does. */
 const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
@@ -51,7 +51,7 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   'uhf-m100': (where) => {
     const isExWorks = where.vendorDefaults || where.quirk === 'select-mode'
     const quirks = { ...(isExWorks ? M100_EX_WORKS.quirks : {}), ...lineQuirks(where.quirk) }
-    const pad = m100Pad({ platform: realPlatform(), quirks })
+    const pad = new M100Pad({ platform: realPlatform(), quirks })
     return serveWithOrders(where, pad.serve, {
       put: (epc = '', killPassword = '00000000') =>
         EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex in groups of 4 digits'),
@@ -61,7 +61,7 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   },
   /** `put EPC`, `take EPC`. */
   thingmagic: (where) => {
-    const reader = thingMagicReader({ platform: realPlatform() })
+    const reader = new ThingMagicReader({ platform: realPlatform() })
     return serveWithOrders(where, reader.serve, {
       put: (epc = '') => (EPC.test(epc) ? reader.put({ epc }) : say('an EPC is upper-case hex in groups of 4 digits')),
       take: (epc = '') => reader.take(epc),
@@ -74,7 +74,7 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
       ...lineQuirks(where.quirk),
       wrongKeyFlag: where.quirk === 'wrong-flag',
     }
-    const device = osdpDevice({
+    const device = new OsdpDevice({
       platform: realPlatform(),
       quirks,
       onChange: (output, on) => say(`output ${output} ${on ? 'on' : 'off'}`),
@@ -136,7 +136,7 @@ const GATE_QUIRKS: Partial<Record<Quirk, Partial<LlrpReaderOptions>>> = {
 
 /** A Modbus relay board with one lock. Prints every change of an output. */
 async function serveBoard({ host, port, framing, quirk, vendorDefaults, lockOutput, lockInput }: Settings) {
-  const board = relayBoard({
+  const board = new RelayBoard({
     platform: realPlatform(),
     framing,
     ...(vendorDefaults ? RELAY_BOARD_EX_WORKS : {}),

@@ -22,7 +22,7 @@ import {
   type ProtectionDevice,
 } from '../kit/device.ts'
 import { type Driver, DeviceId, TAG_ABSENT_MS, type Capabilities } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { readerClock, type ReaderClock } from '../llrp/reader-clock.ts'
 import { readOf } from '../kit/continuous-reading.ts'
 import { z } from 'zod'
@@ -128,7 +128,7 @@ const STOPPED: Finding = {
 class IngestReader implements ProtectionDevice {
   readonly #settings: HttpIngestSettings
   readonly #platform: Platform
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #map: Mapper
   readonly #clock: ReaderClock

@@ -30,7 +30,7 @@ import {
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { basicAuth } from '../kit/http/conversation.ts'
 import { jsonOf, refusalDetail, restClient, type RestClient } from '../kit/http/rest-client.ts'
 import { dataStream, type DataStream, setUpReader } from './set-up.ts'
@@ -64,7 +64,7 @@ const NOT_CONNECTED = 'the reader is not connected'
 class ImpinjDevice implements ProtectionDevice {
   readonly #settings: ImpinjIotSettings
   readonly #timers: Timers
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #clock: ReaderClock
   readonly #filters: FilterDetector

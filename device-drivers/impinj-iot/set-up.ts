@@ -10,7 +10,7 @@ import {
 import { objectOf, type TagSighting, utcUsOf } from '../kit/protocol/tag-sighting.ts'
 import { webHost, type WebChannel } from '../transports/link-settings.ts'
 import { setUpEnded, type DeviceIdentity } from '../kit/device.ts'
-import { type HttpAnswer, startHttp, type HttpConversation } from '../kit/http/conversation.ts'
+import { type HttpAnswer, HttpConversation } from '../kit/http/conversation.ts'
 import { jsonOf, refusalDetail, type RestClient, type RestRequest } from '../kit/http/rest-client.ts'
 import type { ReaderClock } from '../llrp/reader-clock.ts'
 import { antennasOf, inputsOf, type ImpinjIotSettings } from './settings.ts'
@@ -70,7 +70,7 @@ export function dataStream(options: DataStreamOptions): DataStream {
   const { clock } = platform
   const protocol: LinkProtocol<HttpConversation> = {
     name: 'HTTP stream',
-    start: (opened) => startHttp(opened, platform),
+    start: (opened) => new HttpConversation(opened, platform),
   }
 
   function onEvents(items: readonly JsonItem[]): void {

@@ -37,14 +37,10 @@ interface TagBatch {
 }
 
 /**
- * Makes a queue of at most 1,000 events and 100,000 tag reads. A full queue drops its oldest entries and reports their
- * number in a `fault`. Consecutive reads share one event, because a burst of reads must not displace other events.
+ * Events of a device that wait for their consumer: at most 1,000 events and 100,000 tag reads. A full queue drops its
+ * oldest entries and reports their number in a `fault`. Consecutive reads share one event, because a burst of reads must
+ * not displace other events.
  */
-export function eventQueue(): EventQueue {
-  return new EventQueue()
-}
-
-/** Events of a device that wait for their consumer. */
 export class EventQueue {
   #waiting: DeviceEvent[] = []
   #open: TagBatch | null = null

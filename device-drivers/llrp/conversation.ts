@@ -50,11 +50,6 @@ interface Pending {
   settle(answer: LlrpAnswer): void
 }
 
-/** Starts a client on a link to a reader. */
-export function startConversation(link: ByteLink, platform: Platform, listener: LlrpListener): LlrpConversation {
-  return new LlrpConversation(link, platform, listener)
-}
-
 /** One connection to a reader. */
 export class LlrpConversation implements ProtocolClient {
   readonly #link: ByteLink

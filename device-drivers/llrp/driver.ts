@@ -26,10 +26,10 @@ import {
 import type { Driver } from '../kit/driver.ts'
 import { antennaWatch, type AntennaWatch, noiseReport, type NoiseReport } from '../kit/noise-report.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { watchLevel } from '../kit/input-watch.ts'
 import type { ReaderCapabilities } from './capabilities.ts'
-import { startConversation, type LlrpConversation, type LlrpListener } from './conversation.ts'
+import { LlrpConversation, type LlrpListener } from './conversation.ts'
 import { switchEasOff, isEpc, tagAccess, type TagAccess, killTag } from './tag-access.ts'
 import {
   antennaChangeOf,
@@ -88,7 +88,7 @@ interface Connection {
 class LlrpDevice implements ProtectionDevice {
   readonly #settings: LlrpSettings
   readonly #platform: Platform
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #connections = new WeakMap<LlrpConversation, Connection>()
   readonly #antennas: AntennaWatch
@@ -229,7 +229,7 @@ class LlrpDevice implements ProtectionDevice {
     accepted.catch(() => {})
     const { clock, timers } = this.#platform
     const listener = this.#listen(readerClock(clock), settle, (reason) => conversation.end(reason))
-    const conversation: LlrpConversation = startConversation(link, this.#platform, listener)
+    const conversation: LlrpConversation = new LlrpConversation(link, this.#platform, listener)
     const access = tagAccess(conversation, listener, timers, this.#settings.requestTimeoutMs)
     this.#connections.set(conversation, { conversation, accepted, access, reader: null, isConfigured: false })
     return conversation

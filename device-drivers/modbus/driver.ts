@@ -14,7 +14,7 @@ import {
   type WriteAnswer,
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { watchInputs } from '../kit/input-watch.ts'
 import { auditOutputs, writeUncertain } from './audit.ts'
 import { answerText, NO_SERVICE_MS, switchAnswer, type Board } from './board.ts'
@@ -42,7 +42,7 @@ const NOT_CONNECTED = 'the board is not connected'
 class ModbusDevice implements ProtectionDevice {
   readonly #settings: ModbusSettings
   readonly #platform: Platform
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #line: DeviceLink<ModbusBus>
   #session: ModbusSession | null = null

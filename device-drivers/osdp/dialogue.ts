@@ -78,15 +78,10 @@ const isBusy = (frame: OsdpFrame): boolean =>
  */
 const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
 
-/** Starts with sequence number 0, which resets the device's numbering. */
-export function startDialogue(o: DialogueOptions): Dialogue {
-  return new Dialogue(o)
-}
-
 /**
  * Sends numbered commands to one device (SIA OSDP 2.2). After a lost answer the dialogue repeats the command with the
  * same number and bytes. The device executes the command once and repeats its answer. If all tries fail, the next
- * dialogue starts with number 0 and does not repeat the command.
+ * dialogue starts with number 0, which resets the device’s numbering, and does not repeat the command.
  */
 export class Dialogue {
   readonly #o: DialogueOptions

@@ -24,12 +24,12 @@ import {
 import type { Driver } from '../kit/driver.ts'
 import { doorWatch, type DoorWatch } from '../kit/door-watch.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { holdOpen, type HoldOpen, watchInputs, type InputWatch } from '../kit/input-watch.ts'
 import { linkDevice, type LinkDeviceOptions, type LinkSession } from '../kit/link-device.ts'
 import { noiseReport, type NoiseReport } from '../kit/noise-report.ts'
 import { signalCommand, switchAnswerOf, expectReply, identifyDevice, watchDevice } from './identify.ts'
-import { startDialogue, type Dialogue, type SendOptions, OSDP_LINE, type OsdpLine } from './dialogue.ts'
+import { Dialogue, type SendOptions, OSDP_LINE, type OsdpLine } from './dialogue.ts'
 import { osdpCapabilities, exclusiveResourcesOf, OsdpSettings } from './settings.ts'
 import { startRelease, type SwitchAnswer } from '../kit/release.ts'
 import { timedSignals, type TimedSignals } from '../kit/desired-outputs.ts'
@@ -47,7 +47,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   readonly #output: number | undefined
   readonly #door: { input: number; openSeconds: number } | undefined
   readonly #watched: number[]
-  readonly queue = eventQueue()
+  readonly queue = new EventQueue()
   readonly #noise: NoiseReport
   #dialogue: Dialogue | null = null
   #inputs: InputWatch = NO_INPUTS
@@ -109,7 +109,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     const stopNoise = session.client.onNoise(this.#noise.add)
     session.over.addEventListener('abort', stopNoise, { once: true })
     const start = () =>
-      startDialogue({
+      new Dialogue({
         line: session.client,
         address: this.#settings.address,
         check: this.#settings.check,

@@ -13,7 +13,7 @@ import {
   type ProtectionDevice,
 } from '../kit/device.ts'
 import { type Driver, DeviceId, type Capabilities } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { findReader, startPcscd, type Pcscd } from './pcscd.ts'
 import { beginSession, type Session } from './session.ts'
 import { tagWatch, type TagWatch } from './tag-watch.ts'
@@ -72,7 +72,7 @@ class PcscReader implements ProtectionDevice {
   readonly #platform: Platform
   readonly #timers: Timers
   readonly #service: string
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #releases = commandQueue(MAX_RELEASES_WAITING)
   readonly #tags: TagWatch
   readonly #line: DeviceLink<Pcscd>

@@ -7,7 +7,7 @@ import { linkKey, LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 import { type Capabilities, DeviceId, type Driver } from '../kit/driver.ts'
 import type { ProtectionDevice } from '../kit/device.ts'
-import { eventQueue, repeatFilter } from '../kit/event-queue.ts'
+import { EventQueue, repeatFilter } from '../kit/event-queue.ts'
 import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
 import { linkDevice } from '../kit/link-device.ts'
 import { noiseReport } from '../kit/noise-report.ts'
@@ -62,7 +62,7 @@ function scannerCapabilities(settings: ScannerSettings): Capabilities {
 const HALF_LINE_MS = 1_000
 
 function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   const noise = noiseReport(platform, queue.put)
   const isRepeat = repeatFilter(platform.clock, settings.duplicateMs)
 

@@ -34,7 +34,7 @@ import {
   type Signal,
 } from '../kit/device.ts'
 import { type Driver, DeviceId, type Capabilities } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import type { Exchange, ExchangeAnswer } from '../kit/exchange.ts'
 import {
   startContinuousReading,
@@ -129,7 +129,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   readonly links: SharedLinks
   readonly platform: Platform
   readonly #clock: Clock
-  readonly queue = eventQueue()
+  readonly queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #presence: TagPresence
   readonly #offTimers = new Map<Signal, Cancel>()

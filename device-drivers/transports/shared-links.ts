@@ -1,9 +1,7 @@
 import { assert } from '../../policy/assert.ts'
-import { deadline, pause, retryDelays } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { deadline, pause, retryDelays, type Platform } from '../../policy/platform.ts'
 import type { ByteLink } from './byte-link.ts'
-import { linkKey } from './link-settings.ts'
-import type { AnyLink } from './link-settings.ts'
+import { linkKey, type AnyLink } from './link-settings.ts'
 
 /** Client of a protocol on one open link. All devices of the link use this client. */
 export interface ProtocolClient {
@@ -65,11 +63,6 @@ interface Entry {
 }
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-/** Makes the shared links of one agent; `open` opens a link. */
-export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
-  return new SharedLinks(open, platform)
-}
 
 /** Opens each link once, for all devices on it. */
 export class SharedLinks {

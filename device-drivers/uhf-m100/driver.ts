@@ -23,7 +23,7 @@ import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import { type RunningCommand, completedCommand, type ReleaseCommand } from '../kit/device-commands.ts'
 import { result, setUpLimit, type DeviceIdentity, type CommandResult } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import type { Exchange, ExchangeAnswer } from '../kit/exchange.ts'
 import {
   startContinuousReading,
@@ -177,7 +177,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
   readonly #settings: M100Settings
   readonly links: SharedLinks
   readonly platform: Platform
-  readonly queue = eventQueue()
+  readonly queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #presence: TagPresence
   #polling: ContinuousReading | null = null

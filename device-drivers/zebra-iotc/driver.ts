@@ -28,7 +28,7 @@ import {
   type WriteAnswer,
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
+import { EventQueue } from '../kit/event-queue.ts'
 import { startPulse } from '../llrp/reading.ts'
 import { readerClock, type ReaderClock } from '../llrp/reader-clock.ts'
 import { brokerUse, MQTT_LINE, type MqttLine } from '../kit/mqtt-line.ts'
@@ -70,7 +70,7 @@ class ZebraDevice implements ProtectionDevice {
   readonly #topics: ZebraTopics
   readonly #isManaged: boolean
   readonly #isControlled: boolean
-  readonly #queue = eventQueue()
+  readonly #queue = new EventQueue()
   readonly #noise: NoiseReport
   readonly #clock: ReaderClock
   readonly #filters: FilterDetector

@@ -150,13 +150,8 @@ interface Trigger {
 const refuse = (message: string): SimulatedAnswer => ({ status: 400, body: JSON.stringify({ message }) })
 const json = (value: object): SimulatedAnswer => ({ status: 200, body: JSON.stringify(value) })
 
-/** Makes a reader with three outputs. Pass each new link to the reader's `serve`. */
-export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
-  return new ImpinjReader(options)
-}
-
 /** A simulated Impinj R700 with its IoT device interface. */
-class ImpinjReader {
+export class ImpinjReader {
   readonly #options: ImpinjReaderOptions
   readonly #user: string
   #password: string

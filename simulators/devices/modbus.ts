@@ -149,11 +149,6 @@ const DEFAULT_SIZE = 8
 const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
-/** Makes a board. Pass each new link to the board's `serve`. */
-export function relayBoard(options: RelayBoardOptions): RelayBoard {
-  return new RelayBoard(options)
-}
-
 /** A simulated relay and input board with coils, discrete inputs and holding registers, by default 8 of each. */
 export class RelayBoard {
   readonly #options: RelayBoardOptions

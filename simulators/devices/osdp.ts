@@ -143,11 +143,6 @@ interface Reply {
 const nak = (code: number): Reply => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
 const ACK: Reply = { code: OSDP_REPLY.ack }
 
-/** Makes a device. Pass each new link to the device's `serve`. */
-export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
-  return new OsdpDevice(options)
-}
-
 /** A simulated OSDP device: a card reader with a LED and a buzzer, 4 outputs and 4 inputs. */
 export class OsdpDevice {
   readonly #options: OsdpDeviceOptions

@@ -64,11 +64,6 @@ const T1 = 2
 const RESET = 1
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a pcscd without readers. */
-export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
-  return new PcscdSimulator(options)
-}
-
 /** A simulated pcscd with its readers and faults. */
 export class PcscdSimulator {
   readonly #options: PcscdOptions

@@ -5,7 +5,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import {
   encodeChunk,
   encodeResponse,
-  httpParser,
+  HttpParser,
   type HttpHeaders,
 } from '../../device-drivers/kit/protocol/http-message.ts'
 
@@ -38,7 +38,7 @@ export async function serveHttp(
   link: ByteLink,
   answer: (request: SimulatedRequest) => SimulatedAnswer | Promise<SimulatedAnswer>,
 ): Promise<void> {
-  const parser = httpParser('requests')
+  const parser = new HttpParser('requests')
   const send = (bytes: Uint8Array) => link.write(bytes, NEVER_ABORTED)
   let head: Omit<SimulatedRequest, 'body'> | null = null
   let body: Uint8Array[] = []

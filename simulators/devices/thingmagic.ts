@@ -1,7 +1,6 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { bytesOfHex } from '../../device-drivers/kit/protocol/hex.ts'
-import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/thingmagic/protocol/frame.ts'
-import type { ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
+import { THINGMAGIC, thingMagicCodec, type ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
 import { STILL_READING, TOO_HOT } from '../../device-drivers/thingmagic/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, sendQuietly, faultSwitches } from './faults.ts'
@@ -25,11 +24,6 @@ const POWER_TOO_HIGH = 0x0103
 const NO_REGION = 0x010a
 /** M6e Nano, firmware 1.3.1.47. */
 const VERSION = bytesOfHex('1412080030000002201503100103014700000010')
-
-/** Makes a reader without tags. Pass each new link to the reader's `serve`. */
-export function thingMagicReader(options: ThingMagicReaderOptions): ThingMagicReader {
-  return new ThingMagicReader(options)
-}
 
 /** A simulated ThingMagic reader module. */
 export class ThingMagicReader {

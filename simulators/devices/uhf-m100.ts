@@ -1,7 +1,6 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { bytesOfHex, hexOfBytes } from '../../device-drivers/kit/protocol/hex.ts'
-import { m100Codec } from '../../device-drivers/uhf-m100/protocol/frame.ts'
-import type { M100Frame } from '../../device-drivers/uhf-m100/protocol/frame.ts'
+import { m100Codec, type M100Frame } from '../../device-drivers/uhf-m100/protocol/frame.ts'
 import { M100, M100_INFORMATION, NO_TAG } from '../../device-drivers/uhf-m100/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, echoingLink, sendQuietly, faultSwitches } from './faults.ts'
@@ -60,11 +59,6 @@ const MAX_TAGS = 1_000
 const OK = Uint8Array.of(0)
 
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
-
-/** Makes a pad without tags. Pass each new link to the pad's `serve`. */
-export function m100Pad(options: M100PadOptions): M100Pad {
-  return new M100Pad(options)
-}
 
 /** A simulated UHF pad with an M100 chip. */
 export class M100Pad {

@@ -1,5 +1,4 @@
-import { zebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
-import type { ZebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
+import { zebraTopics, type ZebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { MessageBus } from './mqtt-broker.ts'
 import { tagFlags, type TagFlags } from './llrp/reader-state.ts'
@@ -67,13 +66,8 @@ const REFUSED = { message: 'not carried out' }
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
 
-/** Makes a reader with four outputs that is connected to a message bus. */
-export function zebraReader(options: ZebraReaderOptions): ZebraReader {
-  return new ZebraReader(options)
-}
-
 /** A simulated Zebra FX9600 with its IoT Connector. */
-class ZebraReader {
+export class ZebraReader {
   readonly #options: ZebraReaderOptions
   readonly #bus: MessageBus
   readonly #topics: Readonly<Record<keyof ZebraTopics, string>>

@@ -44,11 +44,6 @@ export interface PspBooksOptions {
   nowMs(): number
 }
 
-/** Makes the state of a provider. */
-export function pspBooks(options: PspBooksOptions): PspBooks {
-  return new PspBooks(options)
-}
-
 /**
  * The sessions and refunds of one simulated payment service provider. No real money moves. Requests to one path with
  * the same idempotency key are executed once, and receive the same answer until the key expires.

@@ -1,6 +1,5 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import { pspBooks, type PspBooksOptions } from './psp-books.ts'
-import type { PspBooks } from './psp-books.ts'
+import { PspBooks, type PspBooksOptions } from './psp-books.ts'
 import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 
 interface PspSwitches {
@@ -56,7 +55,7 @@ export class SimulatedPsp {
 
   constructor(options: PspOptions) {
     this.#options = options
-    this.#books = pspBooks(options)
+    this.#books = new PspBooks(options)
     this.sessions = this.#books.sessions
     this.refunds = this.#books.refunds
   }

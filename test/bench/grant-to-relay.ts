@@ -4,7 +4,7 @@ import { checkDevices } from '../../device-drivers/kit/check-devices.ts'
 import { supervise, type Supervisor } from '../../device-drivers/supervisor.ts'
 import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
 import { newId } from '../../policy/ids.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import { rowsOf, type Bench, type Figure, type Result, type Sizes } from './figure.ts'
 import { quantile, samplesOf, takeTurns, type Contender } from './measure.ts'
@@ -60,7 +60,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
   })
   const waiting = new Map<number, () => void>()
   const locks = [{ coil: 1, input: 1, openMs: 1, closeMs: 1 }]
-  const board = relayBoard({ platform, locks, onChange: ({ coil, on }) => void (on && waiting.get(coil)?.()) })
+  const board = new RelayBoard({ platform, locks, onChange: ({ coil, on }) => void (on && waiting.get(coil)?.()) })
   const service = await serveTcp({ port: 0, serve: board.serve })
   const checked = checkDevices(BOARD.map((entry) => ({ ...entry, link: { tcp: `127.0.0.1:${service.port}` } })))
   if ('errors' in checked) throw new Error(checked.errors.join('\n'))

@@ -5,8 +5,8 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
-import { zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import { PcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import { ZebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import type { Bench, Figure, Result, Sizes, Row } from './figure.ts'
 import { median, quantile } from './measure.ts'
@@ -30,7 +30,7 @@ const THINGS: readonly Thing[] = [
     name: 'pcscd',
     entry: { driver: 'pcsc', link: { pcsc: 'bench' } },
     serve(platform) {
-      const pcscd = pcscdSimulator({ platform })
+      const pcscd = new PcscdSimulator({ platform })
       pcscd.plug(READER)
       return pcscd.serve
     },
@@ -40,7 +40,7 @@ const THINGS: readonly Thing[] = [
     entry: { driver: 'zebra-iotc', link: { mqtt: '10.0.0.5' }, topics: 'zebra/FX9600F0F4B5' },
     serve(platform) {
       const broker = mqttBroker()
-      zebraReader({ platform, bus: broker })
+      void new ZebraReader({ platform, bus: broker })
       return broker.serve
     },
   },

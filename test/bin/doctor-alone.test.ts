@@ -9,7 +9,7 @@ import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { realPlatform } from '../device-drivers/platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
@@ -24,7 +24,7 @@ const modbus = (deviceId: string, n: number) => ({
 function stopped(): AgentCheck {
   const data = join(temporaryFolder('doctor'), 'edge')
   mkdirSync(data)
-  const board = relayBoard({ platform: realPlatform, locks: [] })
+  const board = new RelayBoard({ platform: realPlatform, locks: [] })
   const port = memoryPort((link) => board.serve(link))
   const checked = readConfig(JSON.stringify({ devices: [modbus('dev_a', 1), modbus('dev_b', 2)] }))
   if (!checked.ok) throw new Error(checked.faults.join())

@@ -8,7 +8,7 @@ import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { socketLink } from '../../device-drivers/transports/socket-link.ts'
 import { isPrintable } from '../../policy/printable.ts'
 import { plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import { PcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { realPlatform } from '../device-drivers/platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { EXTENDED } from '../support/extended.ts'
@@ -24,7 +24,7 @@ describe('untag doctor', () => {
   afterEach(() => cleanups.splice(0).forEach((cleanup) => cleanup()))
 
   async function pcscdAt(path: string, names = [ACR, ...TWINS]): Promise<void> {
-    const pcscd = pcscdSimulator({ platform: realPlatform })
+    const pcscd = new PcscdSimulator({ platform: realPlatform })
     for (const name of names) pcscd.plug(name)
     if (names.includes(ACR)) pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
     const server = createServer(

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { deviceLink } from '../../device-drivers/kit/device-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
-import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
+import { SharedLinks, type LinkProtocol, type ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
@@ -23,7 +22,7 @@ function bench() {
       })(),
     }),
   }
-  const links = sharedLinks((_, signal) => port.open(signal), world)
+  const links = new SharedLinks((_, signal) => port.open(signal), world)
   const line = deviceLink(links, { tcp: '10.0.0.7:502' }, protocol, (reason) => void lost.push(reason))
   return { world, port, lost, line, connect: () => world.settle(line.connect(forEver(), () => {})) }
 }

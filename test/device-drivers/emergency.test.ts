@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceCommand, DeviceEvent } from '../../device-drivers/kit/device.ts'
-import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
+import { EventQueue } from '../../device-drivers/kit/event-queue.ts'
 import { isEmergency } from '../../device-drivers/kit/emergency-input.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
+import { ImpinjReader } from '../../simulators/devices/impinj-iot.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
-import { osdpDevice } from '../../simulators/devices/osdp.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import { OsdpDevice } from '../../simulators/devices/osdp.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
-import { zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import { ZebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
 interface Rig {
@@ -31,7 +31,7 @@ const RIGS: Record<string, { entry: Record<string, unknown>; make(platform: Virt
   modbus: {
     entry: { link: { tcp: ADDRESS }, output: 0, pulseMs: 200, siren: { output: 1 }, emergency },
     make(platform) {
-      const board = relayBoard({ platform, locks: [] })
+      const board = new RelayBoard({ platform, locks: [] })
       return {
         serve: board.serve,
         isOpen: () => board.coils[0] === true,
@@ -52,7 +52,7 @@ const RIGS: Record<string, { entry: Record<string, unknown>; make(platform: Virt
       emergency,
     },
     make(platform) {
-      const board = relayBoard({ platform, locks: [], flash: true })
+      const board = new RelayBoard({ platform, locks: [], flash: true })
       return {
         serve: board.serve,
         isOpen: () => board.coils[0] === true,
@@ -65,7 +65,7 @@ const RIGS: Record<string, { entry: Record<string, unknown>; make(platform: Virt
   osdp: {
     entry: { link: { tcp: ADDRESS }, key: KEY, output: 0, siren: { output: 1 }, emergency },
     make(platform) {
-      const device = osdpDevice({ platform, key: Uint8Array.from(Buffer.from(KEY, 'hex')), locks: [] })
+      const device = new OsdpDevice({ platform, key: Uint8Array.from(Buffer.from(KEY, 'hex')), locks: [] })
       return {
         serve: device.serve,
         isOpen: () => device.outputs[0] === true,
@@ -97,7 +97,7 @@ const RIGS: Record<string, { entry: Record<string, unknown>; make(platform: Virt
       emergency,
     },
     make(platform) {
-      const reader = impinjReader({ platform })
+      const reader = new ImpinjReader({ platform })
       return {
         serve: reader.serve,
         isOpen: () => reader.outputs.get(3) === true,
@@ -111,7 +111,7 @@ const RIGS: Record<string, { entry: Record<string, unknown>; make(platform: Virt
     entry: { link: { mqtt: '10.0.0.5' }, topics: 'zebra/FX9600F0F4B5', release: { gpo: 3 }, siren: { gpo: 1 } },
     make(platform) {
       const broker = mqttBroker()
-      const reader = zebraReader({ platform, bus: broker })
+      const reader = new ZebraReader({ platform, bus: broker })
       return {
         serve: broker.serve,
         isOpen: () => reader.outputs.get(3) === true,
@@ -167,7 +167,7 @@ test('takes no current as an emergency if normally closed, and current if normal
 })
 
 test('puts an emergency before a flood of events, and queues only its newest level', async () => {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   for (let i = 0; i < 2_000; i++) queue.put({ type: 'scan', text: String(i) })
   queue.put({ type: 'emergency', on: true })
   queue.put({ type: 'emergency', on: false })

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeviceEvent, TagRead } from '../../device-drivers/kit/device.ts'
-import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
-import type { EventQueue } from '../../device-drivers/kit/event-queue.ts'
+import { EventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 const read = (n: number): TagRead => ({ tag: { epc: String(n) }, seenAtMs: n })
 
@@ -16,7 +15,7 @@ const numbers = (events: readonly DeviceEvent[]) =>
   events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ seenAtMs }) => seenAtMs) : []))
 
 test('joins tag reads in events of at most 1,000, in order with other events', async () => {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   for (let n = 0; n < 2_500; n++) queue.putReads([read(n)])
   queue.put({ type: 'passage' })
   queue.putReads([read(2_500)])
@@ -33,7 +32,7 @@ test('joins tag reads in events of at most 1,000, in order with other events', a
 })
 
 test('drops the oldest reads of a full queue, reports them in one fault, and keeps other events', async () => {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   queue.put({ type: 'passage' })
   for (let n = 0; n < 150_000; n += 1_000) queue.putReads(Array.from({ length: 1_000 }, (_, i) => read(n + i)))
   const [fault, passage, ...rest] = await all(queue)
@@ -46,7 +45,7 @@ test('drops the oldest reads of a full queue, reports them in one fault, and kee
 })
 
 test('also bounds reads between many other events', async () => {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   for (let n = 0; n < 1_500; n++) {
     queue.put({ type: 'passage' })
     queue.putReads([read(n)])

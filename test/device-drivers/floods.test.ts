@@ -3,8 +3,8 @@ import { MQTT_LINE } from '../../device-drivers/kit/mqtt-line.ts'
 import { mqttCodec } from '../../device-drivers/kit/protocol/mqtt-packet.ts'
 import { message } from '../../device-drivers/llrp/protocol/elements.ts'
 import { encodeMessage } from '../../device-drivers/llrp/protocol/binary.ts'
-import { startConversation } from '../../device-drivers/llrp/conversation.ts'
-import { startHttp } from '../../device-drivers/kit/http/conversation.ts'
+import { LlrpConversation } from '../../device-drivers/llrp/conversation.ts'
+import { HttpConversation } from '../../device-drivers/kit/http/conversation.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
@@ -73,7 +73,7 @@ test('a flood of LLRP keepalives is answered once', async () => {
   const { near, far } = memoryPair()
   const { link, writes } = counted(near)
   const nothing = () => undefined
-  startConversation(link, world, { onTags: nothing, onNotification: nothing, onNoise: nothing })
+  void new LlrpConversation(link, world, { onTags: nothing, onNotification: nothing, onNoise: nothing })
   const keepalives = Array.from({ length: 5_000 }, (_, n) => encodeMessage(message('KEEPALIVE', n, {})))
   await far.write(concat(keepalives), forEver())
   await world.advance(1)
@@ -83,7 +83,7 @@ test('a flood of LLRP keepalives is answered once', async () => {
 test('an HTTP answer in very many parts is refused, whatever its size', async () => {
   const world = virtualPlatform()
   const { near, far } = memoryPair()
-  const http = startHttp(near, world)
+  const http = new HttpConversation(near, world)
   const answer = http.request({ method: 'GET', path: '/status', headers: { host: 'reader' }, timeoutMs: 60_000 })
   await far.write(Buffer.from('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'), forEver())
   for (let n = 0; n < 20 && !http.isOver; n++) {

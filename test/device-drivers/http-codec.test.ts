@@ -7,14 +7,14 @@ import {
   encodeChunk,
   encodeRequest,
   encodeResponse,
-  httpParser,
+  HttpParser,
+  type HttpPiece,
 } from '../../device-drivers/kit/protocol/http-message.ts'
-import type { HttpPiece } from '../../device-drivers/kit/protocol/http-message.ts'
 import { jsonLines, readJson, textOfBytes } from '../../device-drivers/kit/protocol/json-lines.ts'
 import { utcUsOf } from '../../device-drivers/kit/protocol/tag-sighting.ts'
 import { restClient } from '../../device-drivers/kit/http/rest-client.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
-import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
+import { SharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import { serveTcp, serveHttp } from '../../simulators/devices/serve.ts'
 import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
@@ -58,7 +58,7 @@ describe('HTTP messages', () => {
               ? concat([encodeResponse(status, {}), ...parts.filter((p) => p !== '').map(encodeChunk), encodeChunk('')])
               : encodeResponse(status, { a: 'b' }, parts.join('')),
           )
-          const parser = httpParser('responses')
+          const parser = new HttpParser('responses')
           const pieces = chopped(concat(sent), size).flatMap((chunk) => parser.push(chunk))
           expect(parser.fault).toBeNull()
           // Each unpaired surrogate becomes one replacement character.
@@ -75,7 +75,7 @@ describe('HTTP messages', () => {
   })
 
   test('ends a response without a length with the connection, and expects no body of 100 and 204', () => {
-    const parser = httpParser('responses')
+    const parser = new HttpParser('responses')
     const pieces = parser.push(
       bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.0 200 OK\r\n\r\nabc'),
     )
@@ -94,7 +94,7 @@ describe('HTTP messages', () => {
     ['an endless line', `HTTP/1.1 200 ${'x'.repeat(9_000)}`],
     ['endless headers', `HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(101)}`],
   ])('reports a fault: %s', (_, text) => {
-    const parser = httpParser('responses')
+    const parser = new HttpParser('responses')
     parser.push(bytes(text))
     expect(parser.fault).not.toBeNull()
     expect(parser.push(bytes('HTTP/1.1 200 OK\r\n\r\n'))).toEqual([])
@@ -105,10 +105,10 @@ describe('HTTP messages', () => {
     const pieces = Array.from({ length: 499 }, (_, i) =>
       i % 5 === 0 ? bytes('HTTP/1.1 200 OK\r\n\r\n') : random.bytes(1 + (i % 29)),
     )
-    let parser = httpParser('responses')
+    let parser = new HttpParser('responses')
     for (let i = 0; i < 250_000; i++) {
       parser.push(pieces[(i * 7) % pieces.length] as Uint8Array)
-      if (parser.fault !== null) parser = httpParser('responses')
+      if (parser.fault !== null) parser = new HttpParser('responses')
     }
   })
 
@@ -124,7 +124,7 @@ describe('HTTP messages', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    const links = sharedLinks(openLink, realPlatform)
+    const links = new SharedLinks(openLink, realPlatform)
     const rest = restClient({
       link: { http: `127.0.0.1:${port}` },
       links,
@@ -166,7 +166,7 @@ describe('HTTP messages', () => {
   })
 
   test('counts the length of a request in bytes', () => {
-    const parser = httpParser('requests')
+    const parser = new HttpParser('requests')
     expect(summary(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual([
       'POST /',
       '€',

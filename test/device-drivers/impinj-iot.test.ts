@@ -3,8 +3,7 @@ import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
-import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
+import { ImpinjReader, type ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
@@ -26,7 +25,7 @@ describeDriver('impinj-iot', {
   noticedWithinMs: 12_000,
   release: RELEASE,
   device(platform) {
-    const reader = impinjReader({ platform })
+    const reader = new ImpinjReader({ platform })
     return {
       serve: reader.serve,
       mute: () => reader.mute(true),
@@ -45,7 +44,7 @@ describeDriver('impinj-iot', {
 
 function bench(settings: Record<string, unknown> = {}, options: Partial<ImpinjReaderOptions> = {}) {
   const world = virtualPlatform()
-  const reader = impinjReader({ platform: world, ...options })
+  const reader = new ImpinjReader({ platform: world, ...options })
   const port = memoryPort((link) => void reader.serve(link))
   const events: DeviceEvent[] = []
   const states: DeviceStatus[] = []

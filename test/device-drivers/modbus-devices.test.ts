@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { decodeRequest, encodePdu } from '../../device-drivers/modbus/protocol/pdu.ts'
 import { rtuCodec } from '../../device-drivers/modbus/protocol/frames.ts'
-import { relayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
+import { RelayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { describeDriver } from './conformance.ts'
 import { RELEASE, workbench, writesTo } from './workbench.ts'
 
@@ -22,7 +22,7 @@ for (const [name, { entry, board: options }] of Object.entries(RIGS)) {
     entry,
     release: RELEASE,
     device(platform) {
-      const board = relayBoard({ platform, ...options })
+      const board = new RelayBoard({ platform, ...options })
       return {
         serve: board.serve,
         mute: () => void board.faults.on({ kind: 'dead' }),

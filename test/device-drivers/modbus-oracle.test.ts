@@ -4,9 +4,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import { openTcp } from '../../device-drivers/transports/socket-link.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
-import { serveTcp } from '../../simulators/devices/serve.ts'
-import type { TcpService } from '../../simulators/devices/serve.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
+import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { realPlatform } from './platform.ts'
 import { realBench } from './real-io.ts'
 import { forEver, RELEASE } from './workbench.ts'
@@ -98,7 +97,7 @@ describe('our driver against the board of modbus-serial', () => {
 
 describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our simulated board (%s)', (framing) => {
   async function connected() {
-    const board = relayBoard({ platform: realPlatform, framing })
+    const board = new RelayBoard({ platform: realPlatform, framing })
     const service: TcpService = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     const client = new ModbusRTU.default()
     cleanups.push(
@@ -146,7 +145,7 @@ describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our 
 
 describe.each(['tcp', 'rtu'] as const)('our driver against our board over real sockets (%s)', (framing) => {
   test('releases, survives a cut and releases again', async () => {
-    const board = relayBoard({ platform: realPlatform, framing })
+    const board = new RelayBoard({ platform: realPlatform, framing })
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())
     const link = { tcp: `127.0.0.1:${service.port}` }
@@ -166,7 +165,7 @@ describe.each(['tcp', 'rtu'] as const)('our driver against our board over real s
   })
 
   test('reports unknown for a reset instead of the answer to ON, and writes OFF on the new connection', async () => {
-    const board = relayBoard({ platform: realPlatform, framing, locks: [] })
+    const board = new RelayBoard({ platform: realPlatform, framing, locks: [] })
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())
     const link = { tcp: `127.0.0.1:${service.port}` }

@@ -4,7 +4,7 @@ import {
   type RelayBoardOptions,
   type RelayBoardQuirks,
   RELAY_BOARD_EX_WORKS,
-  relayBoard,
+  RelayBoard,
 } from '../../simulators/devices/modbus.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
@@ -128,7 +128,7 @@ describe('boards as their makers ship them', () => {
   test('Waveshare 32 relays: the simulated board reverses bytes as the published capture', async () => {
     // simonvetter/modbus#47: coil 11 of 32 is on.
     const world = virtualPlatform()
-    const board = relayBoard({ platform: world, framing: 'rtu', quirks: { size: 32, reversedBytes: true } })
+    const board = new RelayBoard({ platform: world, framing: 'rtu', quirks: { size: 32, reversedBytes: true } })
     const { near, far } = memoryPair()
     void board.serve(far)
     board.coils[11] = true

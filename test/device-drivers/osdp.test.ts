@@ -3,8 +3,7 @@ import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import { osdpCodec } from '../../device-drivers/osdp/protocol/frame.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'
-import type { OsdpDevice, OsdpDeviceOptions } from '../../simulators/devices/osdp.ts'
+import { OSDP_EX_WORKS, OsdpDevice, type OsdpDeviceOptions } from '../../simulators/devices/osdp.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
@@ -25,7 +24,7 @@ for (const [name, entry] of Object.entries({
     entry,
     release: RELEASE,
     device(platform) {
-      const device = osdpDevice({
+      const device = new OsdpDevice({
         platform,
         key: KEY_BYTES,
         ...(entry.confirmInput === undefined ? { locks: [] } : {}),
@@ -51,7 +50,7 @@ async function ready(
   wire: (bytes: Uint8Array) => Uint8Array | null = (b) => b,
 ) {
   const world = virtualPlatform()
-  const pd = osdpDevice({ platform: world, key: KEY_BYTES, ...device })
+  const pd = new OsdpDevice({ platform: world, key: KEY_BYTES, ...device })
   const port = memoryPort(
     (link) =>
       void pd.serve({
@@ -353,7 +352,7 @@ describe('OSDP: commands', () => {
 
   test('drives eight devices on one line, of which a dead one does not block the others', async () => {
     const world = virtualPlatform()
-    const pds = Array.from({ length: 8 }, (_, address) => osdpDevice({ platform: world, address, key: KEY_BYTES }))
+    const pds = Array.from({ length: 8 }, (_, address) => new OsdpDevice({ platform: world, address, key: KEY_BYTES }))
     const port = memoryPort((line) => {
       // All devices are on one line.
       const ports = pds.map(() => memoryPort(() => {}))

@@ -2,8 +2,7 @@ import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
-import type { PcscdOptions } from '../../simulators/devices/pcsc.ts'
+import { PcscdSimulator, type PcscdOptions } from '../../simulators/devices/pcsc.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver } from './workbench.ts'
 
@@ -29,7 +28,7 @@ export function pcscBench(
   options: { settings?: Record<string, unknown>; pcscd?: Partial<PcscdOptions>; plugged?: boolean } = {},
 ) {
   const world = virtualPlatform()
-  const pcscd = pcscdSimulator({ platform: world, ...options.pcscd })
+  const pcscd = new PcscdSimulator({ platform: world, ...options.pcscd })
   if (options.plugged !== false) pcscd.plug(READER)
   const port = memoryPort((link) => void pcscd.serve(link))
   const shortEvents: ShortEvent[] = []

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { hex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { easFrame } from '../../device-drivers/pcsc/protocol/icode-eas.ts'
-import { PCSC_BODIES } from '../../device-drivers/pcsc/protocol/messages.ts'
-import type { PcscCommand } from '../../device-drivers/pcsc/protocol/messages.ts'
+import { PCSC_BODIES, type PcscCommand } from '../../device-drivers/pcsc/protocol/messages.ts'
 import { icode, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import { PcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { describeDriver } from './conformance.ts'
 import { pcscBench, READER } from './pcsc-bench.ts'
 
@@ -19,7 +18,7 @@ describeDriver('pcsc', {
   noticedWithinMs: 15_000,
   release: { kind: 'release', tag: { tagUid: ICODE } },
   device(platform) {
-    const pcscd = pcscdSimulator({ platform })
+    const pcscd = new PcscdSimulator({ platform })
     pcscd.plug(READER)
     let stirred = 0
     let tag = icode(ICODE, { transparent: true })

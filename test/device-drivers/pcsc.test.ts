@@ -3,9 +3,16 @@ import { unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
-import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
-import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
+import {
+  icode,
+  ndefRecord,
+  ndefTlv,
+  ntag,
+  plainTag,
+  storageAtr,
+  type NfcTag,
+} from '../../simulators/devices/nfc-tags.ts'
+import { PcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { pcscBench, READER } from './pcsc-bench.ts'
 import { entries, forEver } from './workbench.ts'
@@ -213,7 +220,7 @@ describe('pcsc: missing services and readers', () => {
   test('neither hangs nor hurries at garbage on the socket', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const world = virtualPlatform({ seed })
-      const pcscd = pcscdSimulator({ platform: world })
+      const pcscd = new PcscdSimulator({ platform: world })
       pcscd.plug(READER)
       let isMad = true
       let opened = 0

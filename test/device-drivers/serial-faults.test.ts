@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { randomFraction } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { randomFraction, type Platform } from '../../policy/platform.ts'
 import type { DeviceCommand } from '../../device-drivers/kit/device.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Fault, FaultSwitches } from '../../simulators/devices/faults.ts'
-import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
-import { osdpDevice } from '../../simulators/devices/osdp.ts'
+import { M100Pad } from '../../simulators/devices/uhf-m100.ts'
+import { OsdpDevice } from '../../simulators/devices/osdp.ts'
 import { seededRandom, virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
@@ -30,7 +29,7 @@ const DEVICES: Record<
     entry: { driver: 'osdp', key: KEY, output: 0, confirmInput: 0 },
     codes: [0x60, 0x61, 0x65, 0x68, 0x68, 0x76, 0x77],
     make(platform) {
-      const device = osdpDevice({ platform, key: Uint8Array.from(Buffer.from(KEY, 'hex')) })
+      const device = new OsdpDevice({ platform, key: Uint8Array.from(Buffer.from(KEY, 'hex')) })
       return {
         faults: device.faults,
         serve: device.serve,
@@ -46,7 +45,7 @@ const DEVICES: Record<
     entry: { driver: 'uhf-m100', deactivate: { method: 'kill', password: '12345678' } },
     codes: [0x03, 0x0c, 0x27, 0x28, 0x65, 0x65],
     make(platform) {
-      const pad = m100Pad({ platform })
+      const pad = new M100Pad({ platform })
       let tags = 0
       return {
         faults: pad.faults,

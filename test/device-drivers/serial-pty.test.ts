@@ -2,14 +2,13 @@
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
-import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
-import { osdpDevice } from '../../simulators/devices/osdp.ts'
+import { M100Pad } from '../../simulators/devices/uhf-m100.ts'
+import { OsdpDevice } from '../../simulators/devices/osdp.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
-import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
+import { ThingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { realPlatform } from './platform.ts'
-import { hasPty, ptyPair } from './pty-pair.ts'
-import type { PtyPair } from './pty-pair.ts'
+import { hasPty, ptyPair, type PtyPair } from './pty-pair.ts'
 import { realBench } from './real-io.ts'
 import { forEver, RELEASE } from './workbench.ts'
 
@@ -105,7 +104,7 @@ describe.skipIf(!hasPty)(
 
     test('carries a UHF pad: ready, a read, a kill, absent when unplugged', async () => {
       const pair = await ports()
-      const pad = m100Pad({ platform: realPlatform })
+      const pad = new M100Pad({ platform: realPlatform })
       const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
       void pad.serve(far)
       cleanups.push(() => far.close())
@@ -129,7 +128,7 @@ describe.skipIf(!hasPty)(
 
     test('carries a ThingMagic module: ready with settings, a tag, a lamp, absent when unplugged', async () => {
       const pair = await ports()
-      const reader = thingMagicReader({ platform: realPlatform })
+      const reader = new ThingMagicReader({ platform: realPlatform })
       const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
       void reader.serve(far)
       cleanups.push(() => far.close())
@@ -157,7 +156,7 @@ describe.skipIf(!hasPty)(
     test('carries an OSDP lock: secured, a card, a confirmed release', async () => {
       const pair = await ports()
       const key = '00112233445566778899AABBCCDDEEFF'
-      const lock = osdpDevice({ platform: realPlatform, key: Uint8Array.from(Buffer.from(key, 'hex')) })
+      const lock = new OsdpDevice({ platform: realPlatform, key: Uint8Array.from(Buffer.from(key, 'hex')) })
       const far = await openLink(settings(pair.far), forEver())
       void lock.serve(far)
       cleanups.push(() => far.close())

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
-import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
+import { SharedLinks, type LinkProtocol, type ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
 import { pause } from '../../policy/platform.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
@@ -25,7 +24,7 @@ function protocol(name: string): LinkProtocol<ProtocolClient> {
 function links() {
   const world = virtualPlatform()
   const port = memoryPort(quiet)
-  const shared = sharedLinks((_, signal) => port.open(signal), world)
+  const shared = new SharedLinks((_, signal) => port.open(signal), world)
   return { world, port, shared, one: protocol('one') }
 }
 
@@ -74,7 +73,7 @@ describe('shared links', () => {
       }
       return { ...link, close }
     }
-    const shared = sharedLinks(open, world)
+    const shared = new SharedLinks(open, world)
     const one = protocol('one')
     ;(await shared.join(LINK, one, forEver(), quiet)).leave()
     await world.advance(500)
@@ -104,7 +103,7 @@ describe('shared links', () => {
     const port = memoryPort(quiet)
     let held = 0
     let most = 0
-    const shared = sharedLinks(async (_, signal) => {
+    const shared = new SharedLinks(async (_, signal) => {
       const link = await port.open(signal)
       most = Math.max(most, ++held)
       const close = async () => {

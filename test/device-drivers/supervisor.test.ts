@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
-import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
+import { type ByteLink, LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { fakeDevice } from '../support/fake-device.ts'
 import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
@@ -210,7 +209,7 @@ describe('reconnecting', () => {
 describe('listeners', () => {
   test('survives a listener that throws or rejects', async () => {
     const world = virtualPlatform()
-    const board = relayBoard({ platform: world })
+    const board = new RelayBoard({ platform: world })
     const port = memoryPort((link) => void board.serve(link))
     const errors: unknown[] = []
     const supervisor = supervise({

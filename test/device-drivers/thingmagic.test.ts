@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
-import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/thingmagic/protocol/frame.ts'
-import type { ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
+import { THINGMAGIC, thingMagicCodec, type ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
 import {
   decodeThingMagicTag,
   decodeVersion,
@@ -18,7 +17,7 @@ import {
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
+import { ThingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeCodec } from './codec-conformance.ts'
 import { describeDriver } from './conformance.ts'
@@ -134,7 +133,7 @@ describeDriver('thingmagic', {
   entry: { region: 'europe', green: { output: 1 } },
   noticedWithinMs: 10_000,
   device(platform) {
-    const reader = thingMagicReader({ platform })
+    const reader = new ThingMagicReader({ platform })
     let stirred = 0
     return {
       serve: reader.serve,
@@ -151,7 +150,7 @@ describeDriver('thingmagic', {
 
 async function ready(settings: Record<string, unknown> = {}, options: { bootLoader?: boolean } = {}) {
   const world = virtualPlatform()
-  const reader = thingMagicReader({ platform: world, ...options })
+  const reader = new ThingMagicReader({ platform: world, ...options })
   const port = memoryPort((link) => void reader.serve(link))
   const events: DeviceEvent[] = []
   const supervisor = supervise({

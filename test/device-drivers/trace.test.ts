@@ -10,11 +10,10 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { replay } from '../../simulators/devices/replay.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
-import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
-import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
 
 const SCANNER = { deviceId: 'thing', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'door' }
@@ -79,7 +78,7 @@ describe('traces', () => {
 
   test('replays a Modbus release with the same outcome, also over a cut connection', async () => {
     const world = virtualPlatform()
-    const board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+    const board = new RelayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
     const first = bench(BOARD, world, (link) => board.serve(link))
     await world.advance(100)
     expect((await world.settle(first.supervisor.execute('thing', RELEASE, forEver()))).outcome).toBe('confirmed')

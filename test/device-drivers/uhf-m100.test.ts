@@ -3,8 +3,7 @@ import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import { M100 } from '../../device-drivers/uhf-m100/protocol/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'
-import type { M100PadOptions } from '../../simulators/devices/uhf-m100.ts'
+import { M100_EX_WORKS, M100Pad, type M100PadOptions } from '../../simulators/devices/uhf-m100.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver } from './workbench.ts'
@@ -20,7 +19,7 @@ describeDriver('uhf-m100', {
   entry: { deactivate: KILL, powerDbm: 20 },
   release: { kind: 'release', tag: { epc: EPC } },
   device(platform) {
-    const pad = m100Pad({ platform })
+    const pad = new M100Pad({ platform })
     let stirred = 0
     return {
       serve: pad.serve,
@@ -40,7 +39,7 @@ describeDriver('uhf-m100', {
 
 async function ready(settings: Record<string, unknown> = {}, options: Partial<M100PadOptions> = {}) {
   const world = virtualPlatform()
-  const pad = m100Pad({ platform: world, ...options })
+  const pad = new M100Pad({ platform: world, ...options })
   const port = memoryPort((link) => void pad.serve(link))
   const events: DeviceEvent[] = []
   const supervisor = supervise({

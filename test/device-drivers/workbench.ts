@@ -2,16 +2,12 @@ import type { DeviceCommand, DeviceEvent } from '../../device-drivers/kit/device
 import { checkDevices } from '../../device-drivers/kit/check-devices.ts'
 import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
-import { supervise } from '../../device-drivers/supervisor.ts'
-import type { Supervisor } from '../../device-drivers/supervisor.ts'
+import { supervise, type Supervisor } from '../../device-drivers/supervisor.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { linkKey } from '../../device-drivers/transports/link-settings.ts'
-import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import type { MemoryPort } from '../../device-drivers/transports/memory.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
-import type { RelayBoard, RelayBoardOptions } from '../../simulators/devices/modbus.ts'
-import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
-import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
+import { memoryPort, type MemoryPort } from '../../device-drivers/transports/memory.ts'
+import { RelayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 export const RELEASE: DeviceCommand = { kind: 'release' }
 export const ADDRESS = '10.0.0.7:502'
@@ -53,7 +49,7 @@ export function workbench(
   const world = virtualPlatform({ seed: options.seed ?? 1 })
   const devices = entries(...(options.devices ?? [{ ...DOOR, ...options.door }]))
   const framing = devices.some((d) => d.driver === 'modbus' && d.framing === 'rtu') ? 'rtu' : 'tcp'
-  const board = relayBoard({ platform: world, framing, ...options.board })
+  const board = new RelayBoard({ platform: world, framing, ...options.board })
   const port = memoryPort((link) => void board.serve(link))
   const states: DeviceStatus[] = []
   const events: Workbench['events'] = []

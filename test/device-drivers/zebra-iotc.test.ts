@@ -1,8 +1,7 @@
 import { Aedes } from 'aedes'
 import fc from 'fast-check'
 import { connect as connectMqtt } from 'mqtt'
-import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
@@ -10,8 +9,7 @@ import { zebraResponse, zebraTags } from '../../device-drivers/zebra-iotc/protoc
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
-import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/zebra-iotc.ts'
-import type { ZebraReaderOptions } from '../../simulators/devices/zebra-iotc.ts'
+import { EVERY_READ, VENDOR_MODE, ZebraReader, type ZebraReaderOptions } from '../../simulators/devices/zebra-iotc.ts'
 import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { realPlatform } from './platform.ts'
@@ -34,7 +32,7 @@ describeDriver('zebra-iotc', {
   release: RELEASE,
   device(platform) {
     const broker = mqttBroker()
-    const reader = zebraReader({ platform, bus: broker })
+    const reader = new ZebraReader({ platform, bus: broker })
     return {
       serve: broker.serve,
       mute() {
@@ -61,7 +59,7 @@ function bench(
 ) {
   const world = virtualPlatform()
   const broker = mqttBroker()
-  const reader = zebraReader({ platform: world, bus: broker, ...options })
+  const reader = new ZebraReader({ platform: world, bus: broker, ...options })
   const port = memoryPort((link) => void broker.serve(link))
   const events: { deviceId: string; event: DeviceEvent }[] = []
   const states: DeviceStatus[] = []
@@ -110,7 +108,7 @@ async function realBroker(options: { clean?: boolean; clientId?: string } = {}) 
   await new Promise<void>((resolve) => client.once('connect', () => resolve()))
   const listeners = new Map<string, (text: string) => void>()
   client.on('message', (topic, payload) => listeners.get(topic)?.(payload.toString()))
-  const reader = zebraReader({
+  const reader = new ZebraReader({
     platform: realPlatform,
     bus: {
       publish: (topic, payload) => void client.publish(topic, Buffer.from(payload), { qos: 1 }),
@@ -289,7 +287,7 @@ describe('zebra-iotc', () => {
     ['which the broker took and the reader did not answer leaves the line to its neighbours', false, 1],
   ])('a release %s', async (_, isBrokerDeaf, opened) => {
     const b = bench({}, [{ ...ENTRY, deviceId: 'neighbour', topics: 'zebra/other' }])
-    zebraReader({ platform: b.world, bus: b.broker, base: 'zebra/other' })
+    void new ZebraReader({ platform: b.world, bus: b.broker, base: 'zebra/other' })
     await b.until(() => b.status()?.state === 'ready' && b.status('neighbour')?.state === 'ready')
     if (isBrokerDeaf) b.broker.mute(true)
     else b.reader.mute(true)

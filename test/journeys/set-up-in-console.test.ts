@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../host/platform.ts'
 
-import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { violations } from '../support/axe.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
@@ -24,7 +24,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up of a device (${NO_CHROMIUM ?? 'in Chrom
   let context: BrowserContext
 
   beforeAll(async () => {
-    board = relayBoard({ platform: realPlatform() })
+    board = new RelayBoard({ platform: realPlatform() })
     service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     shop = await startConsoleJourney('sqlite', 'set-up-in-console')
     chromium = await startChromium()

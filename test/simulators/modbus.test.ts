@@ -3,7 +3,7 @@ import { encodePdu, type ModbusMessage } from '../../device-drivers/modbus/proto
 import { rtuCodec, tcpCodec } from '../../device-drivers/modbus/protocol/frames.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { relayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
+import { RelayBoard, type RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { letPromisesSettle, virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const forEver = () => new AbortController().signal
@@ -18,7 +18,7 @@ const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity
 /** A board on a memory link. The test sends single frames. */
 function onLink(options: Partial<RelayBoardOptions> = {}) {
   const world = virtualPlatform()
-  const board = relayBoard({ platform: world, ...options })
+  const board = new RelayBoard({ platform: world, ...options })
   const { near, far } = memoryPair()
   const served = board.serve(far)
   const codec = (options.framing === 'rtu' ? rtuCodec : tcpCodec)('answer')

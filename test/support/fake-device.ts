@@ -6,7 +6,7 @@ import {
   type ProtectionDevice,
   type TagName,
 } from '../../device-drivers/kit/device.ts'
-import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
+import { EventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 /**
  * A device without a link. Its simulated events pass through the whole agent. It records the commands that it receives.
@@ -24,7 +24,7 @@ export function fakeDevice(
   clock: () => number,
   answer: CommandResult = result('confirmed', true, 'acknowledged'),
 ): FakeDevice {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   const commands: DeviceCommand[] = []
   return {
     commands,

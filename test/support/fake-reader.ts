@@ -1,9 +1,9 @@
 import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/kit/device.ts'
-import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
+import { EventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 /** A reader without a link. Its simulated reads pass through the whole agent. */
 export function fakeReader() {
-  const queue = eventQueue()
+  const queue = new EventQueue()
   const device: ProtectionDevice = {
     connect: async () => undefined,
     identify: async () => ({ description: 'a fake reader' }),

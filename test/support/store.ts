@@ -16,7 +16,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPort, type MemoryPort, pushPort } from '../../device-drivers/transports/memory.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp.ts'
-import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { assertResponseMatchesApi } from '../verification/simulation/nodes/agent-response-check.ts'
 import {
@@ -139,7 +139,7 @@ export async function openStore(
   const entries: Json[] = []
   for (const [i, lane] of (Object.keys(LANES) as LaneName[]).entries()) {
     const deviceId = shop.devices[LANES[lane]]
-    boards[lane] = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+    boards[lane] = new RelayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
     scanners[lane] = scannerSimulator({ platform: world })
     const [board, scanner] = [boards[lane], scanners[lane]]
     boardPorts[lane] = memoryPort((link) => board.serve(link))

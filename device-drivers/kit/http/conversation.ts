@@ -1,7 +1,5 @@
-import { deadline } from '../../../policy/platform.ts'
-import type { Platform } from '../../../policy/platform.ts'
-import { encodeRequest, httpParser } from '../protocol/http-message.ts'
-import type { HttpHeaders, HttpPiece } from '../protocol/http-message.ts'
+import { deadline, type Platform } from '../../../policy/platform.ts'
+import { encodeRequest, HttpParser, type HttpHeaders, type HttpPiece } from '../protocol/http-message.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import type { ProtocolClient } from '../../transports/shared-links.ts'
 
@@ -43,16 +41,14 @@ interface Open extends Job {
   isStream: boolean
 }
 
-/** Starts an HTTP/1.1 client (RFC 9112) on a link. When the connection ends, join the link again. */
-export function startHttp(link: ByteLink, platform: Platform): HttpConversation {
-  return new HttpConversation(link, platform)
-}
-
-/** Requests and responses on one connection, one after the other. A response has at most 1 MiB. */
+/**
+ * HTTP/1.1 client (RFC 9112) on one connection: requests and responses, one after the other. A response has at most
+ * 1 MiB. When the connection ends, join the link again.
+ */
 export class HttpConversation implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
-  readonly #parser = httpParser('responses')
+  readonly #parser = new HttpParser('responses')
   readonly #waiting: Job[] = []
   #open: Open | null = null
   #working = false

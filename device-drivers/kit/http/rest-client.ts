@@ -1,12 +1,9 @@
-import { deadline } from '../../../policy/platform.ts'
-import type { Platform } from '../../../policy/platform.ts'
+import { deadline, type Platform } from '../../../policy/platform.ts'
 import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
-import { webHost } from '../../transports/link-settings.ts'
-import type { WebChannel } from '../../transports/link-settings.ts'
+import { webHost, type WebChannel } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
 import { deviceLink } from '../device-link.ts'
-import { startHttp } from './conversation.ts'
-import type { HttpAnswer, HttpConversation, HttpRequest } from './conversation.ts'
+import { HttpConversation, type HttpAnswer, type HttpRequest } from './conversation.ts'
 
 export interface RestRequest {
   readonly method: HttpRequest['method']
@@ -43,7 +40,10 @@ interface RestOptions {
 
 /** A client for one device. */
 export function restClient({ link, links, platform, timeoutMs, headers }: RestOptions): RestClient {
-  const protocol: LinkProtocol<HttpConversation> = { name: 'HTTP', start: (opened) => startHttp(opened, platform) }
+  const protocol: LinkProtocol<HttpConversation> = {
+    name: 'HTTP',
+    start: (opened) => new HttpConversation(opened, platform),
+  }
   const common = { host: webHost(link), accept: 'application/json', ...headers }
   const line = deviceLink(links, link, protocol)
   let opening: Promise<Membership<HttpConversation>> | null = null

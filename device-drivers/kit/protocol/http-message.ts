@@ -24,13 +24,8 @@ type State =
   | 'trailers'
   | 'broken'
 
-/** Makes a parser of responses (for a client) or requests (for a server). */
-export function httpParser(reads: 'responses' | 'requests'): HttpParser {
-  return new HttpParser(reads)
-}
-
 /** Parses HTTP/1.1 (RFC 9112) of one connection. Buffers at most one line of 8 KiB and 100 headers. */
-class HttpParser {
+export class HttpParser {
   readonly #reads: 'responses' | 'requests'
   readonly #line = new Uint8Array(MAX_LINE_BYTES)
   #length = 0

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { realPlatform } from '../../../host/platform.ts'
 import { pause } from '../../../policy/platform.ts'
 import { eventually } from '../../verification/kills/store-processes.ts'
@@ -29,7 +29,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   const { codes, betweenMs } = SIZES[mode]
   const platform = realPlatform()
   let opened = () => {}
-  const board = relayBoard({
+  const board = new RelayBoard({
     platform,
     locks: [{ coil: BARRIER, input: BARRIER, openMs: 30, closeMs: 30 }],
     onChange: ({ coil, on }) => void (coil === BARRIER && on && opened()),

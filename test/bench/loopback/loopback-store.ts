@@ -1,5 +1,5 @@
 import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { realPlatform } from '../../../host/platform.ts'
 import { processesOf } from '../../verification/kills/processes.ts'
@@ -38,8 +38,8 @@ export async function withLoopbackStore<T>(
   let store: StoreProcesses | undefined
   try {
     const boards = {
-      station: await serve(relayBoard({ platform, locks: [lock] })),
-      detacher: await serve(relayBoard({ platform, locks: [lock] })),
+      station: await serve(new RelayBoard({ platform, locks: [lock] })),
+      detacher: await serve(new RelayBoard({ platform, locks: [lock] })),
     }
     const exit = barrier
       ? { boards: { ...boards, gate: await serve(barrier) } }

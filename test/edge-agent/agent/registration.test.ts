@@ -3,7 +3,7 @@ import { refusedDevice, REGISTRATION_FAULTS } from '../../../edge-agent/health/r
 import { statusView } from '../../../edge-agent/pages/model/status-view.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import { LANGUAGES } from '../../../policy/page-language.ts'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { addAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
@@ -17,7 +17,7 @@ describe('a configured device that the agent refuses', () => {
     store = await openStore({
       broker: true,
       extra: async (_shop, platform) => {
-        const board = relayBoard({ platform, locks: [] })
+        const board = new RelayBoard({ platform, locks: [] })
         return {
           entries: [{ deviceId: TYPO, driver: 'modbus', link: { tcp: '10.0.0.8:502' }, output: 0 }],
           ports: { '10.0.0.8:502': (link) => board.serve(link) },

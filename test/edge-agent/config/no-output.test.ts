@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../../simulators/devices/scanner.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
@@ -36,7 +36,7 @@ it('a gate with only a siren sounds it for unpaid goods, and stays silent for pa
   const switched: number[] = []
   store = await openStore({
     extra: async (shop, world) => {
-      board = relayBoard({ platform: world, onChange: ({ coil, on }) => void (on && switched.push(coil)) })
+      board = new RelayBoard({ platform: world, onChange: ({ coil, on }) => void (on && switched.push(coil)) })
       const { serve } = board
       return {
         entries: [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { explainPolicy } from '../../../policy/policy-explanation.ts'
 import { DEFAULT_POLICY, ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { TillSale } from '../../../policy/till-sale.ts'
@@ -63,7 +63,7 @@ const ok = (operation: string, body: Json): Promise<Json> => store.drive(store.s
 beforeAll(async () => {
   store = await openStore({
     extra: async (shop, world) => {
-      const { serve } = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+      const { serve } = new RelayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
       const deviceId = shop.devices.cabinet_unlocker
       await shop.ok('updateDevice', { deviceId, workflowType: 'self_service', canReadUhfRfid: true })
       const entry = { deviceId, driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0, confirmInput: 0 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
@@ -21,7 +21,7 @@ describe('a cabinet in self service', () => {
   beforeEach(async () => {
     store = await openStore({
       extra: async (shop, world) => {
-        board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+        board = new RelayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
         const link = { tcp: '10.0.0.7:502' }
         const entry = { deviceId: shop.devices.cabinet_unlocker, driver: 'modbus', link, output: 0, confirmInput: 0 }
         return { entries: [entry], ports: { '10.0.0.7:502': board.serve } }

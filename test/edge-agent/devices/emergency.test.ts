@@ -5,7 +5,7 @@ import { Emergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emer
 import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import type { DeviceType } from '../../../policy/vocabulary.ts'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { agentTopic, storeTopic } from '../../../policy/mqtt-topics.ts'
@@ -252,7 +252,7 @@ describe('a store with a fire panel', () => {
     fatal = []
     store = await openStore({
       extra: async (shop, world) => {
-        cabinet = relayBoard({ platform: world })
+        cabinet = new RelayBoard({ platform: world })
         const { serve } = cabinet
         const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'cabinet_unlocker' })
         const board = (lane: string, i: number, more: Json) => ({

@@ -6,8 +6,8 @@ import { gateLine, gateView } from '../../../edge-agent/pages/model/gate-view.ts
 import { de } from '../../../edge-agent/pages/texts/de.ts'
 import { en } from '../../../edge-agent/pages/texts/en.ts'
 import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
-import { osdpDevice, type OsdpDevice } from '../../../simulators/devices/osdp.ts'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { OsdpDevice } from '../../../simulators/devices/osdp.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
@@ -136,7 +136,7 @@ describe('a cabinet', () => {
     open(async (shop, world) => {
       // The goods in the cabinet have UHF tags.
       await shop.ok('updateDevice', { deviceId: shop.devices.cabinet_unlocker, canReadUhfRfid: true })
-      board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+      board = new RelayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
       const entry = {
         deviceId: shop.devices.cabinet_unlocker,
         driver: 'modbus',
@@ -147,7 +147,7 @@ describe('a cabinet', () => {
         door: { input: 2, openSeconds: 30 },
         siren: { output: 3, seconds: 10 },
       }
-      osdp = osdpDevice({ platform: world, key: Buffer.alloc(16, 0x5a) })
+      osdp = new OsdpDevice({ platform: world, key: Buffer.alloc(16, 0x5a) })
       const cards = {
         deviceId: 'cabinet-cards',
         driver: 'osdp',

@@ -3,13 +3,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DeviceEntry } from '../../../device-drivers/registry.ts'
 import { configFile } from '../../../host/config-file.ts'
-import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
-import { result } from '../../../device-drivers/kit/device.ts'
+import { type DeviceCommand, result } from '../../../device-drivers/kit/device.ts'
 import { configSchema } from '../../../edge-agent/config.ts'
+import { MANAGER_SETTINGS, Setup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { withDevice } from '../../../edge-agent/setup/config-file.ts'
-import { MANAGER_SETTINGS } from '../../../edge-agent/setup/setup.ts'
-import { Setup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -38,7 +36,7 @@ describe('a device that the set-up page registers with a code', () => {
     store = await openStore({
       parts: { configFile: configFile(file) },
       extra: async (_shop, platform) => {
-        board = relayBoard({ platform, locks: [] })
+        board = new RelayBoard({ platform, locks: [] })
         return { ports: { '10.0.0.20:502': (link) => board.serve(link) } }
       },
     })

@@ -12,7 +12,7 @@ import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import type { DeviceDiscovery } from '../../../edge-agent/setup/device-discovery.ts'
 import { Setup, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { llrpReader } from '../../../simulators/devices/llrp.ts'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { violations } from '../../support/axe.ts'
 import { ensureBuilt } from '../../support/built.ts'
@@ -302,7 +302,7 @@ describe('a check of a configured device', () => {
 describe('a relay board at an address', () => {
   it('is found by a read that moves nothing, and its suggested entry is valid', async () => {
     const platform = realPlatform()
-    const board = relayBoard({ platform, locks: [] })
+    const board = new RelayBoard({ platform, locks: [] })
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
     const at = `127.0.0.1:${service.port}`

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { authorizationIn } from '../../../host/credential-file.ts'
 import { realPlatform } from '../../../host/platform.ts'
@@ -137,7 +137,7 @@ type Call = (operation: string, body: object, idempotencyKey?: string) => Promis
 async function openBoards() {
   const platform = realPlatform()
   const services: TcpService[] = []
-  const boards = perDevice(() => relayBoard({ platform, locks: [LOCK] }))
+  const boards = perDevice(() => new RelayBoard({ platform, locks: [LOCK] }))
   const ports = perDevice(() => 0)
   for (const type of DEVICE_TYPES) {
     const service = await serveTcp({ port: 0, serve: (link) => boards[type].serve(link) })

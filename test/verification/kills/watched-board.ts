@@ -1,5 +1,5 @@
 import type { Platform } from '../../../policy/platform.ts'
-import { relayBoard } from '../../../simulators/devices/modbus.ts'
+import { RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp } from '../../../simulators/devices/serve.ts'
 
 /** Simulated relay board that counts pulses. */
@@ -16,7 +16,7 @@ export interface WatchedBoard {
 /** Starts a simulated board on a free port. Output 0 moves a lock, and input 0 follows at once. */
 export async function watchedBoard(platform: Platform): Promise<WatchedBoard> {
   const count = new Map<number, number>()
-  const simulated = relayBoard({
+  const simulated = new RelayBoard({
     platform,
     locks: [{ coil: 0, input: 0, openMs: 0, closeMs: 0 }],
     onChange({ coil, on }) {

@@ -6,15 +6,12 @@ import { memoryPort } from '../../../../device-drivers/transports/memory.ts'
 import { gateTagOf } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import type { Platform } from '../../../../policy/platform.ts'
 import { pushingReader, USUAL_TTL_MS } from '../../../../simulators/devices/http-ingest.ts'
-import { impinjReader, STOCK_PRESET } from '../../../../simulators/devices/impinj-iot.ts'
+import { ImpinjReader, STOCK_PRESET } from '../../../../simulators/devices/impinj-iot.ts'
 import { llrpReader } from '../../../../simulators/devices/llrp.ts'
 import { mqttBroker } from '../../../../simulators/devices/mqtt-broker.ts'
-import { thingMagicReader } from '../../../../simulators/devices/thingmagic.ts'
-import type { ThingMagicReader } from '../../../../simulators/devices/thingmagic.ts'
-import { m100Pad } from '../../../../simulators/devices/uhf-m100.ts'
-import type { M100Pad } from '../../../../simulators/devices/uhf-m100.ts'
-import { VENDOR_MODE, zebraReader } from '../../../../simulators/devices/zebra-iotc.ts'
-import type { ZebraReaderMode } from '../../../../simulators/devices/zebra-iotc.ts'
+import { ThingMagicReader } from '../../../../simulators/devices/thingmagic.ts'
+import { M100Pad } from '../../../../simulators/devices/uhf-m100.ts'
+import { VENDOR_MODE, ZebraReader, type ZebraReaderMode } from '../../../../simulators/devices/zebra-iotc.ts'
 import { entries } from '../../../device-drivers/workbench.ts'
 import { gateWorld } from './gate-world.ts'
 
@@ -50,7 +47,7 @@ const llrp = (settings: object, target: 'A' | 'both'): Kind => ({
 const impinj = (settings: object): Kind => ({
   entry: { ...IMPINJ, ...settings },
   start(platform) {
-    const reader = impinjReader({ platform, password: 'impinj', preset: STOCK_PRESET })
+    const reader = new ImpinjReader({ platform, password: 'impinj', preset: STOCK_PRESET })
     return { reader, port: memoryPort((link) => void reader.serve(link)) }
   },
 })
@@ -59,7 +56,7 @@ const zebra = (settings: object, mode: ZebraReaderMode): Kind => ({
   entry: { ...ZEBRA, ...settings },
   start(platform) {
     const broker = mqttBroker()
-    const reader = zebraReader({ platform, bus: broker, mode })
+    const reader = new ZebraReader({ platform, bus: broker, mode })
     return { reader, port: memoryPort((link) => void broker.serve(link)) }
   },
 })
@@ -185,8 +182,8 @@ const ADVISED: Readonly<Record<string, Kind>> = {
   'zebra-iotc, setMode': zebra({ setMode: true }, VENDOR_MODE),
   'http-ingest, Keonn with TTL 0': pushed('keonn', 0),
   'http-ingest, Impinj without an interval': pushed('impinj', 0),
-  thingmagic: module({ driver: 'thingmagic', region: 'europe' }, (platform) => thingMagicReader({ platform })),
-  'uhf-m100': module({ driver: 'uhf-m100' }, (platform) => m100Pad({ platform })),
+  thingmagic: module({ driver: 'thingmagic', region: 'europe' }, (platform) => new ThingMagicReader({ platform })),
+  'uhf-m100': module({ driver: 'uhf-m100' }, (platform) => new M100Pad({ platform })),
 }
 
 /** Vendors' defaults and usual settings. `first`: already the first walks of goods are missed. */

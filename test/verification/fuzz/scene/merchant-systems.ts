@@ -4,7 +4,7 @@ import {
   type OutgoingHttp,
 } from '../../../../cloud/platform/outgoing/outgoing-http.ts'
 import type { Clock } from '../../../../policy/platform.ts'
-import { pspBooks, type PspBooks } from '../../../../simulators/services/psp-books.ts'
+import { PspBooks } from '../../../../simulators/services/psp-books.ts'
 
 export const PSP = 'http://psp.sim'
 /** Simulated POS and ERP with the generic protocol (docs/reference/integrations.md). */
@@ -25,7 +25,7 @@ const LISTINGS: Readonly<Record<string, readonly object[]>> = {
  * connection.
  */
 export function merchantSystems(clock: Clock): { books: PspBooks; outgoing: OutgoingHttp } {
-  const books = pspBooks({ dialect: 'custom', nowMs: () => clock.wall() })
+  const books = new PspBooks({ dialect: 'custom', nowMs: () => clock.wall() })
   books.moveTo(PSP)
   return {
     books,

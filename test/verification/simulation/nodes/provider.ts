@@ -3,7 +3,7 @@ import {
   type OutgoingAnswer,
   type OutgoingHttp,
 } from '../../../../cloud/platform/outgoing/outgoing-http.ts'
-import { pspBooks, type PspBooks, type PspName } from '../../../../simulators/services/psp-books.ts'
+import { PspBooks, type PspName } from '../../../../simulators/services/psp-books.ts'
 import type { PspNotification } from '../../../../simulators/services/psp-desk.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
@@ -87,7 +87,7 @@ class SimulatedProvider implements Provider {
     this.#cloud = cloud
     this.#chance = this.#core.chance.fork('provider')
     this.wire = newWire('provider', this.#core)
-    this.books = pspBooks({ dialect: this.name, nowMs: () => this.#core.scheduler.nowMs })
+    this.books = new PspBooks({ dialect: this.name, nowMs: () => this.#core.scheduler.nowMs })
     this.books.moveTo(ORIGIN)
   }
 
