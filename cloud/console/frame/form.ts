@@ -138,7 +138,7 @@ export function rejectedForm(
   const errors: Record<string, string> = {}
   for (const { path, code, message } of details) {
     const column = COLUMN_CODES.has(code) ? /"([^"]{1,60})"/.exec(message)?.[1] : undefined
-    const text = `${textOf(path, code, message)}${column === undefined ? '' : ` (${column})`}`
+    const text = `${textOf(path, code, message)}${column === undefined ? '' : ` (${column})`}${limitOf(path, code, message, texts)}`
     errors[action?.fieldOf?.(path) ?? path.split(/[.[]/)[0] ?? path] ??= text
     // A form whose field contains a list finds the entry by the whole path.
     errors[path] ??= text
@@ -204,4 +204,13 @@ export function isOwnForm(c: Context, form: FormFields, csrfToken: string): bool
   const site = c.req.header('sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
   return secretsEqual(csrfToken, form.text(FRAME_FIELDS.csrf))
+}
+
+/** The limit that a value breaks, if the operation names one, such as `must have at most 120 characters`. */
+function limitOf(path: string, code: string, message: string, { errors }: ConsoleTexts): string {
+  // The text about short passwords names the limit itself.
+  if (code !== 'too_big' && (code !== 'too_small' || /password/i.test(path))) return ''
+  const [, bound, limit] = /\b(at least|at most) (\d+)(?: (?:character|entr|piece)\w*)?$/.exec(message) ?? []
+  if (limit === undefined) return ''
+  return ` ${bound === 'at most' ? errors.atMost(limit) : errors.atLeast(limit)}`
 }

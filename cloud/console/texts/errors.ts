@@ -42,6 +42,8 @@ export const errorTexts = bilingual({
       unavailable: 'This is not available at the moment. Try again in a minute.',
       internal: 'An error occurred and was recorded.',
     },
+    atMost: (limit: string) => `At most: ${limit}.`,
+    atLeast: (limit: string) => `At least: ${limit}.`,
     fields: {
       missing: 'Fill in this field.',
       other: 'This is not accepted here. Change it and try again.',
@@ -114,6 +116,8 @@ export const errorTexts = bilingual({
       unavailable: 'Das ist gerade nicht erreichbar. Versuchen Sie es in einer Minute noch einmal.',
       internal: 'Ein Fehler ist aufgetreten und wurde aufgezeichnet.',
     },
+    atMost: (limit: string) => `Höchstens: ${limit}.`,
+    atLeast: (limit: string) => `Mindestens: ${limit}.`,
     fields: {
       missing: 'Füllen Sie dieses Feld aus.',
       other: 'Das wird hier nicht angenommen. Ändern Sie es, und versuchen Sie es noch einmal.',

@@ -140,7 +140,7 @@ describe('the frame of the console', () => {
     const { status, text } = await post({ name: 'x'.repeat(81) }, { 'accept-language': 'de' })
     expect(status).toBe(400)
     expect(text).toContain(
-      `[a] [Das ist zu lang oder zu groß.] [${'x'.repeat(81)}] [Prüfen Sie die markierten Felder.]`,
+      `[a] [Das ist zu lang oder zu groß. Höchstens: 80.] [${'x'.repeat(81)}] [Prüfen Sie die markierten Felder.]`,
     )
     // The page draws no form for this state, like one whose entry is gone: its reason stands above the page.
     expect(text).toContain('Die Eingaben wurden nicht gespeichert.')
