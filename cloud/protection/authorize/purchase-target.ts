@@ -8,7 +8,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
-import { findRight, passOf, rightName, rightsOfPurchase, triesOf, viewRight } from '../rights/rights.ts'
+import { allRightsOf, findRight, passOf, rightName, triesOf, viewRight } from '../rights/rights.ts'
 import { rightsOf, type UnitQuery } from './resolve-unit.ts'
 import { factsOfItem, isPaid, itemsBoundTo, lineFacts, mightRead, productsOfItems, shopperPrice } from './item-facts.ts'
 import { applyOverride } from './request-context.ts'
@@ -187,7 +187,7 @@ function isPurchaseWide({ ith_kind }: Row<'protection_authorization'>): boolean 
 
 /**
  * Tagged units whose right of this class is not used, in the order of the receipt. Agents release by receipt in the same
- * order, and show the goods in it.
+ * order, and show the goods in it. Goods that have left cannot be released: whoever shows the receipt then has others.
  */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
@@ -196,17 +196,19 @@ export async function openUnits(
 ): Promise<OpenUnit[]> {
   const { db } = query
   const units = (await readUnits(db, purchaseId)).toSorted((a, b) => placeOf(a) - placeOf(b))
-  const stored = new Map(
-    (await rightsOfPurchase(db, purchaseId, rightClass)).map((row) => [`${row.line_id}/${row.unit_no}`, row]),
-  )
-  const rights = units.map((unit) => ({
-    key: { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId },
-    row: stored.get(`${unit.line_id}/${unit.unit_no}`),
-  }))
+  const stored = await allRightsOf(db, purchaseId)
+  const rightsIn = (each: RightClass) =>
+    units.map((unit) => {
+      const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: each, purchaseId }
+      return { key, row: stored.get(rightName(key)) }
+    })
+  const rights = rightsIn(rightClass)
   const views = await rightsOf(query, rights)
+  const exits = rightClass === 'release' ? await rightsOf(query, rightsIn('exit')) : []
   return units.flatMap((unit, n) => {
     const [known, right] = [rights[n], views[n]]
-    return known && right && right.state !== 'used' ? [{ unit, key: known.key, right, tries: triesOf(known.row) }] : []
+    const isOpen = right && right.state !== 'used' && exits[n]?.state !== 'used'
+    return known && isOpen ? [{ unit, key: known.key, right, tries: triesOf(known.row) }] : []
   })
 }
 

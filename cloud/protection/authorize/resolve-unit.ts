@@ -85,7 +85,7 @@ async function unitToBind(
   const found: (BindableUnit & { rank: number })[] = []
   for (const [n, { key, line }] of free.entries()) {
     const own = views[n]
-    if (!own || own.state === 'used') continue
+    if (!own || own.state === 'used' || hasLeft(stored, key, nowMs)) continue
     const others: { right: RightView; leasedItem: string | null | undefined }[] = []
     for (const rightClass of RIGHT_CLASSES.filter((each) => each !== rights)) {
       const right = viewRight(stored.get(rightName({ ...key, rightClass })), nowMs)
@@ -100,6 +100,11 @@ async function unitToBind(
     found.push({ key, line, right: own.state === 'free' && forOther ? forOther : own, rank })
   }
   return lowestBy(found, ({ rank }) => rank)
+}
+
+/** True if the goods of a unit that names no item have left. Whoever shows the receipt afterwards has others. */
+function hasLeft(stored: ReadonlyMap<string, UnitRight>, key: UnitKey, nowMs: number): boolean {
+  return viewRight(stored.get(rightName({ ...key, rightClass: 'exit' })), nowMs).state === 'used'
 }
 
 /**
@@ -341,6 +346,7 @@ async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<Resol
       facts,
       purchase,
       ...(chosen.item && { item: chosen.item }),
+      ...(chosen.gone && { right: chosen.gone }),
     })),
     mustBeRead,
   }
@@ -360,12 +366,22 @@ async function candidatesOf(
     return key ? [{ key, row: stored?.get(rightName(key)) }] : []
   })
   const views = await rightsOf(query, known)
+  const exits = known.map(({ key }) => ({ ...key, rightClass: 'exit' as const }))
+  const left =
+    rights === 'release'
+      ? await rightsOf(
+          query,
+          exits.map((key) => ({ key, row: stored?.get(rightName(key)) })),
+        )
+      : []
   return units.map((_, n) => {
     const [item, key, right] = [items[n], known[n]?.key ?? null, views[n] ?? null]
     // A fixture hides its goods until it is open.
     const mustBeRead = rights !== 'open' && mustBeReadAt(query.device, item)
     const isStopped = isStoppedBy(item)
-    return { key, item, mustBeRead, isStopped, rank: rankOf(query, right, item, isStopped) }
+    // Goods that have left cannot be released: whoever names only the line has others.
+    const gone = left[n]?.state === 'used' ? left[n] : undefined
+    return { key, item, mustBeRead, isStopped, gone, rank: rankOf(query, gone ?? right, item, isStopped) }
   })
 }
 
