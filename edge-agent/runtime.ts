@@ -1,5 +1,5 @@
 import { DEFAULT_IN_STORE_CODES } from '../policy/gs1/in-store-code.ts'
-import type { AnnouncedRelease } from '../policy/documents/home-messages.ts'
+import type { Announced } from '../policy/documents/home-messages.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { Authorizer, type AuthorizeParts } from './decisions/authorize.ts'
@@ -23,7 +23,7 @@ import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
 import { Gates } from './lanes/gate/gates.ts'
-import { verifyRelease } from './lanes/gate/released-units.ts'
+import { verifyExit, verifyRelease } from './lanes/gate/released-units.ts'
 import { SoldPieces } from './lanes/gate/sold-pieces.ts'
 import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
@@ -301,12 +301,12 @@ export class Agent {
     return new ReleaseNotices({
       ...this.#base,
       signer: this.#cloud.key.signer,
-      onNotice: (release, senderId) => this.#silence(release, senderId),
+      onNotice: (announced, senderId) => this.#hear(announced, senderId),
     })
   }
 
   /** The parts that a release needs, from the scan to the pulse of the device. */
-  #authorizeParts(): AuthorizeParts {
+  #authorizeParts(): AuthorizeParts & { pieces: SoldPieces } {
     return {
       ...this.#base,
       link: this.link,
@@ -316,13 +316,19 @@ export class Agent {
       canRelease: this.#devices.wiring.canRelease,
       execute: this.#devices.execute,
       onReleased: (release) => {
-        this.#silence(release, this.identity.agentId)
+        this.#hear(release, this.identity.agentId)
         this.notices.send(release)
       },
+      pieces: new SoldPieces({
+        ...this.#base,
+        link: this.link,
+        notices: this.tillNotices,
+        onChanged: () => this.#announceTills(),
+      }),
     }
   }
 
-  #openGates(authorizeParts: AuthorizeParts): Gates {
+  #openGates(authorizeParts: AuthorizeParts & { pieces: SoldPieces }): Gates {
     const { wiring, journal, signal } = this.#devices
     const { link } = this
     return new Gates({
@@ -332,16 +338,19 @@ export class Agent {
       memory: this.#stored.itemFile,
       journal,
       signal,
-      pieces: new SoldPieces({
-        ...this.#base,
-        link,
-        notices: this.tillNotices,
-        onChanged: () => this.#announceTills(),
-      }),
+      pieces: authorizeParts.pieces,
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
       syncItems: link.poll,
       claimExit: exitClaimer(authorizeParts),
+      onLeft: (deviceId, tag, { cti, ordinal, exp }) =>
+        this.notices.send({
+          deviceId,
+          protectionAction: 'authorize_exit',
+          releasedS: Math.floor(this.#base.nowMs() / 1_000),
+          ...tag,
+          proof: { cti: Buffer.from(cti).toString('hex'), ordinal, exp },
+        }),
       onAlarm: (deviceId, tag, assessment, eventId) =>
         this.#show(deviceId, alarmResult(tag, assessment, { offline: !link.isOnline, eventId, items: this.items })),
       operatorName: (id) => this.trust.policy?.operators.find(({ operatorId }) => operatorId === id)?.name,
@@ -397,9 +406,18 @@ export class Agent {
     return { ...this.#stored, platform, fetch, log, agentId, storeId, nowMs: () => clock.now().nowMs }
   }
 
-  /** Silences this agent's gates for a released unit. Returns the reason if the proof of the release is not valid. */
-  #silence(release: AnnouncedRelease, senderId: string): string | undefined {
-    const checked = verifyRelease(this.#base, release, senderId)
+  /**
+   * Silences this agent's gates for a released unit, or ends that for one that has left elsewhere. Returns the reason if
+   * the proof is not valid.
+   */
+  #hear(announced: Announced, senderId: string): string | undefined {
+    if (announced.protectionAction === 'authorize_exit') {
+      const left = verifyExit(this.#base, announced, senderId)
+      if (!left.ok) return left.why
+      this.gates.onLeftElsewhere(left.unit, left.tag)
+      return undefined
+    }
+    const checked = verifyRelease(this.#base, announced, senderId)
     if (!checked.ok) return checked.why
     this.gates.onReleased(checked.unit)
     return undefined

@@ -33,7 +33,7 @@ import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
 import { isStillValid, judgeByReceipt, verifyReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
-import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
+import { cameBackUnreported, isSaleOver, keysOfTag, namesItem } from './sale-goods.ts'
 import { saleOfSellerReceipt } from './sale-codes.ts'
 import { givesRights } from './till-doubts.ts'
 import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
@@ -244,12 +244,19 @@ export interface AuthorizeParts extends JudgeParts, CommandParts, RecordParts {
   outcomes: Pick<Outcomes, 'settle'>
   /** Called for each released unit, so that the gates of the store stay silent for this unit. Must return at once. */
   onReleased(release: AnnouncedRelease): void
+  /** Pieces of tills’ sales that leave by product: the goods of a sale leave by its receipt or by product. */
+  pieces: { hasPassed(saleKey: string): boolean; end(saleKey: string): void }
 }
 
 /** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
 const SYNC_TIMEOUT_MS = 2_000
 /** Maximum attempts to get another unit from the receipt home, if a concurrent request used the granted unit. */
 const HOME_RETRIES = 10
+
+/** Identity of the sale whose rights a grant uses, hex. */
+function saleKeyOf({ source, nonce, receipt }: Grant): string | undefined {
+  return source === 'receipt' ? nonce : receipt?.cti
+}
 
 /** A grant whose rights the agent now claims and uses. */
 interface Redemption {
@@ -335,6 +342,7 @@ export class Authorizer {
     const redemptionId =
       grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
+    if (this.#hasPassed(redemption)) return this.#notClaimed(redemption, { ok: false, reason: 'already_redeemed' })
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
     const result = await commandRelease(this.#parts, redemptionId, context)
@@ -368,6 +376,8 @@ export class Authorizer {
         deviceId,
         operatorId,
         ...(grant.source !== 'override' && { tag }),
+        // The cloud does not know yet what has just left here.
+        ...(grant.source === 'token' && { unlessLeft: action !== 'authorize_exit' && !namesItem(tag) }),
         isStillValid: () => isStillValid(this.#parts, grant),
         nowMs: clock.now().nowMs,
       },
@@ -379,6 +389,18 @@ export class Authorizer {
       },
     )
     return { claimed, eventId: event?.eventId ?? null }
+  }
+
+  /**
+   * True if a tag passed a gate for a piece of this sale, and the cloud did not know it when it decided. `onReleased` ends
+   * the pieces of a sale whose receipt releases goods.
+   */
+  #hasPassed({ context, grant, offline }: Redemption): boolean {
+    const { ledger, pieces } = this.#parts
+    const saleKey = saleKeyOf(grant)
+    if (saleKey === undefined || rightClassOf(context.request.action) !== 'release') return false
+    if (!pieces.hasPassed(saleKey)) return false
+    return offline || ledger.till.pieces.usesOf(saleKey).seq > (grant.acknowledgedSeq ?? 0)
   }
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
@@ -398,6 +420,9 @@ export class Authorizer {
   ) {
     const { clock, home, outcomes, onReleased } = this.#parts
     const { outcome } = result
+    const saleKey = saleKeyOf(grant)
+    if (outcome !== 'failed' && saleKey !== undefined && rightClassOf(context.request.action) === 'release')
+      this.#parts.pieces.end(saleKey)
     if (outcome === 'confirmed')
       for (const release of announcedReleases(context, grant, claimed, clock.now().nowMs)) onReleased(release)
     const event = this.#records.outcome(context, grant, result, offline)

@@ -107,6 +107,7 @@ function judgeAlone(parts: ReceiptParts, role: HomeRole, context: RequestContext
     nonce: goods.key,
     candidates,
     all: false,
+    unlessLeft: found.unlessLeft,
     count: isPass ? 1 : goods.units.length,
     exp: goods.exp,
     homeAtDecision: { agentId: policy.home, epoch: policy.homeEpoch },
@@ -131,6 +132,8 @@ interface FoundRights {
   readonly isUsedPass: boolean
   /** Numbers of the covered units that are free and did not come back. */
   readonly free: readonly number[]
+  /** True if goods that have left cannot be released: whoever shows the receipt then has others. */
+  readonly unlessLeft: boolean
 }
 
 function findRights(parts: ReceiptParts, request: AuthorizeRequest, sale: ReceiptClaims | KnownSale): FoundRights {
@@ -144,11 +147,13 @@ function findRights(parts: ReceiptParts, request: AuthorizeRequest, sale: Receip
   // A used pass needs no look at the goods.
   const isUsedPass = isPass && !claims.isFree(key, 'exit', PASS, nowMs, operator)
   const goods = isUsedPass ? unseen : goodsOf(parts, sale, request.identifiers)
-  if (isUsedPass || rights === null) return { goods, isPass, isUsedPass, free: [] }
-  const free = claims
+  if (isUsedPass || rights === null) return { goods, isPass, isUsedPass, free: [], unlessLeft: false }
+  const unused = claims
     .freeOf(key, rights, goods.covered, nowMs, operator)
     .filter((n) => goods.units[n]?.cameBack !== true)
-  return { goods, isPass, isUsedPass, free }
+  const unlessLeft = rights === 'release' && !goods.isOfNamedTag
+  const free = unlessLeft ? claims.freeOf(key, 'exit', unused, nowMs, false) : unused
+  return { goods, isPass, isUsedPass, free, unlessLeft }
 }
 
 /** True if a receipt opens a barrier: not after its last tagged goods have left. */
@@ -322,12 +327,14 @@ function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): V
     : verdict
 }
 
-function homeRequestOf({ request, device }: RequestContext, { nonce, candidates, all, exp }: Grant): RightsRequest {
+function homeRequestOf({ request, device }: RequestContext, grant: Grant): RightsRequest {
+  const { nonce, candidates, all, unlessLeft, exp } = grant
   return {
     cti: nonce,
     rightClass: rightClassOf(request.action) ?? 'release',
     candidates,
     all,
+    unlessLeft,
     exp,
     deviceId: device.deviceId,
   }

@@ -6,24 +6,42 @@ import { judgeByCloud } from './by-cloud.ts'
 import { assessItem } from './by-item.ts'
 import { claimOf, type RequestContext } from './request.ts'
 
+/** A unit of a receipt that lets a tag leave. `exp`: expiry of the receipt, s since 1970. */
+export interface LeavingUnit {
+  readonly cti: Uint8Array
+  readonly ordinal: number
+  readonly exp: number
+}
+
 /**
  * Uses up the exit right of a paid tag that left through a gate. The purchase becomes UNLOADED when all its goods have
  * left. The agent first applies its own policy. Then the agent requests a token from the cloud, because only the cloud
  * knows which unit has the tag. One commit claims and confirms the right. No device moves.
+ *
+ * A tag that left for a `unit` of a receipt uses the right of this unit, also offline: each unit lets one tag leave.
  */
-export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
+export type ClaimExit = (
+  deviceId: string,
+  tag: TagName,
+  leftMs: number,
+  unit?: LeavingUnit,
+) => Promise<'claimed' | 'refused' | 'later'>
 
 /** Temporary denials: a later attempt may succeed. */
 const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
 /** Makes the function that claims exit rights. That function throws only if the ledger throws. */
 export function exitClaimer(
-  parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
+  parts: Pick<
+    AuthorizeParts,
+    'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider' | 'home'
+  >,
 ): ClaimExit {
   const { platform, ledger, clock, trust, link, items, tokenVoider } = parts
-  return async (deviceId, tag, leftMs) => {
+  return async (deviceId, tag, leftMs, unit) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === deviceId)
     if (!device || device.revoked || (device.agentId !== null && device.agentId !== parts.agentId)) return 'refused'
+    if (unit) return claimUnit(parts, deviceId, unit)
     const context: RequestContext = {
       device,
       request: {
@@ -59,4 +77,28 @@ export function exitClaimer(
     await tokenVoider.voidIfUnused(nonce)
     return isAheadOfCloud ? 'later' : 'refused'
   }
+}
+
+/** Uses up the exit right of a unit of a receipt: the goods have left, whoever knows of it. */
+async function claimUnit(
+  { platform, ledger, clock, home }: Pick<AuthorizeParts, 'platform' | 'ledger' | 'clock' | 'home'>,
+  deviceId: string,
+  { cti, ordinal, exp }: LeavingUnit,
+): Promise<'claimed' | 'refused' | 'later'> {
+  const right = { candidates: [ordinal], all: false, exp, rightClass: 'exit', deviceId } as const
+  const nonce = Buffer.from(cti).toString('hex')
+  if (!ledger.claims.isFree(nonce, 'exit', ordinal, clock.now().nowMs, false)) return 'refused'
+  const answer = home.isElsewhere ? await home.request({ ...right, cti: nonce }) : undefined
+  if (answer && 'refused' in answer) return 'later'
+  // Another agent let a tag leave for this unit, and both have left.
+  if (answer && 'reason' in answer && answer.reason) return 'refused'
+  const granted = answer && 'ordinals' in answer ? answer.redemptionId : undefined
+  const redemptionId = granted ?? newId('rdm', platform)
+  const homeRequestId = answer?.redemptionId
+  const request = { ...right, source: 'receipt', nonce, redemptionId, homeRequestId } as const
+  const claimed = await ledger.claim({ ...request, nowMs: clock.now().nowMs }, () => undefined)
+  if (!claimed.ok) return 'refused'
+  await ledger.settle(redemptionId, 'confirmed', clock.now().nowMs)
+  if (homeRequestId !== undefined) void home.reportOutcomes()
+  return 'claimed'
 }

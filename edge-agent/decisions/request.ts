@@ -91,6 +91,8 @@ export interface Grant {
   issuedS?: number
   /** For a token that the agent requested: last journal row that the cloud had acknowledged before the request. */
   acknowledgedSeq?: number
+  /** True: no unit whose goods have left may be used (`ClaimRequest`). */
+  unlessLeft?: boolean
   isolated?: { limit: number }
   /** For a receipt: the receipt home at the time of the decision. */
   homeAtDecision?: { agentId: string; epoch: number }
@@ -113,8 +115,21 @@ export interface Grant {
 /** What the ledger needs of a grant, to claim its rights. */
 export function claimOf(grant: Grant) {
   const { source, nonce, candidates, all, exp, receipt, issuedS, acknowledgedSeq: reportedSeq } = grant
-  const { isolated, approval, homeRequestId } = grant
-  return { source, nonce, candidates, all, exp, receipt, issuedS, reportedSeq, isolated, approval, homeRequestId }
+  const { unlessLeft, isolated, approval, homeRequestId } = grant
+  return {
+    source,
+    nonce,
+    candidates,
+    all,
+    exp,
+    receipt,
+    issuedS,
+    reportedSeq,
+    unlessLeft,
+    isolated,
+    approval,
+    homeRequestId,
+  }
 }
 
 /** Facts about the item for the answer. */

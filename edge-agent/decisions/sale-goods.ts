@@ -40,6 +40,8 @@ export interface SaleGoods {
   readonly units: readonly KnownUnit[]
   /** Numbers of the units of the receipt that the request is about: those that match the named tag, or all. */
   readonly covered: readonly number[]
+  /** True if the receipt names the tag that the request names, not only its product. */
+  readonly isOfNamedTag: boolean
   /** The item that the request names; `several`: its identifiers name different items. */
   readonly named: KnownItem | 'several' | undefined
   /** True if too many tags must stay to find those of this sale: staff look. */
@@ -205,6 +207,7 @@ class GoodsReader {
   /** True if the sale was recorded since its till is revoked. */
   readonly #isOfRevokedTill: boolean
   #isUnclear = false
+  #isOfNamedTag = false
 
   constructor(parts: ReportParts, sale: ReceiptClaims | KnownSale) {
     this.#parts = parts
@@ -237,6 +240,7 @@ class GoodsReader {
       isOver,
       units: this.#units,
       covered: this.#receipt ? (covered ?? [...this.#units.keys()]) : [],
+      isOfNamedTag: this.#isOfNamedTag,
       named,
       isUnclear: this.#isUnclear && !isOver,
     }
@@ -309,7 +313,10 @@ class GoodsReader {
     const item = found === 'several' ? undefined : found
     const keys = keysOfTag(items, identifiers)
     const isBack = keys.some((key) => this.#isBack(key))
-    const covered = this.#coveredBy(namesOf(identifiers, keys))
+    const names = namesOf(identifiers, keys)
+    const covered = this.#coveredBy(names)
+    const own = new Set(names.flatMap(([kind, id]) => (kind === 'gtin' ? [] : this.#entryOf(kind, id))))
+    this.#isOfNamedTag = covered.length > 0 && covered.every((n) => own.has(this.#entries[n] ?? ''))
     const known: KnownUnit = { ...(item && { item }), ...(isBack && { cameBack: true }) }
     for (const n of covered) this.#add(n, known)
     return [covered, found]

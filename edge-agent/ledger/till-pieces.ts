@@ -25,6 +25,7 @@ export class TillPieces {
   readonly #free
   readonly #tags
   readonly #uses
+  readonly #usesOf
   readonly #changes
   readonly #prune
 
@@ -53,6 +54,9 @@ export class TillPieces {
     )
     this.#uses = db.prepare<[number, number], { n: number }>(
       "SELECT COUNT(*) AS n FROM till_piece WHERE sender = '' AND count < 0 AND change > ? AND seq > ?",
+    )
+    this.#usesOf = db.prepare<[string], { count: number; seq: number | null }>(
+      'SELECT COUNT(*) AS count, MAX(seq) AS seq FROM till_piece WHERE sale = ? AND count < 0',
     )
     this.#changes = db.prepare<[number, number], SoldPiece & { change: number }>(
       `SELECT ${PIECE}, change FROM till_piece WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
@@ -103,6 +107,12 @@ export class TillPieces {
   /** Number of uses here after change `change`, whose journal rows come after `seq`. */
   usesAfter(change: number, seq: number): number {
     return this.#uses.get(change, seq)?.n ?? 0
+  }
+
+  /** Number of tags that passed for a sale, wherever, and the last journal row about one that passed here; 0: none. */
+  usesOf(sale: string): { count: number; seq: number } {
+    const { count = 0, seq = 0 } = this.#usesOf.get(sale) ?? {}
+    return { count, seq: seq ?? 0 }
   }
 
   /** Changes of this agent after number `after`, as many as a notice holds. */

@@ -192,6 +192,8 @@ export interface RightsRequest {
   rightClass: RightClass
   candidates: readonly number[]
   all: boolean
+  /** True: the receipt home grants no unit whose goods have left. */
+  unlessLeft?: boolean | undefined
   exp: number
   deviceId: string
 }
@@ -242,13 +244,14 @@ export class HomeRequester {
     if (!at || delivery === 'undelivered') return { unreachable: true }
     if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
     const redemptionId = await this.#begin(at, request)
-    const { cti, rightClass, candidates, all, exp: receiptExp } = request
+    const { cti, rightClass, candidates, all, unlessLeft, exp: receiptExp } = request
     const answer = await this.#send(at, {
       redemptionId,
       cti,
       rightClass,
       candidates: [...candidates],
       all,
+      ...(unlessLeft && { unlessLeft }),
       receiptExp,
     })
     if (!answer) return { unreachable: true, redemptionId }

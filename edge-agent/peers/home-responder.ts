@@ -128,6 +128,7 @@ export class HomeResponder {
       rightClass,
       candidates,
       all,
+      unlessLeft,
       receiptExp: exp,
       outcome,
       homeEpoch,
@@ -138,7 +139,7 @@ export class HomeResponder {
     // A restored ledger may lack grants. A forked ledger has a clone that may grant the same rights.
     const isUnsure = trust.isImporting(exp) || untrustedReason(ledger, nowMs) !== undefined
     return ledger.homeGrants.grant(
-      { agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs, homeEpoch },
+      { agentId, redemptionId, cti, rightClass, candidates, all, unlessLeft, exp, nowMs, homeEpoch },
       isUnsure ? 'manual_assistance_required' : undefined,
     )
   }

@@ -5,7 +5,7 @@ import {
   RELEASE_NOTICE_LIFE,
   ReleaseNotice,
   SILENT_SECONDS,
-  type AnnouncedRelease,
+  type Announced,
 } from '../../policy/documents/home-messages.ts'
 import { type Platform, retryDelays, type Cancel } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
@@ -26,7 +26,7 @@ interface NoticeQueueParts {
   platform: Pick<Platform, 'timers' | 'random'>
   log: Log
   /** Sends a notice. `done`: the agent accepted the notice, or a retry is useless. */
-  post(release: AnnouncedRelease): Promise<'done' | 'later'>
+  post(release: Announced): Promise<'done' | 'later'>
   /** Called when the queue discards its oldest notice. */
   onFull(): void
 }
@@ -38,7 +38,7 @@ interface NoticeQueueParts {
 class NoticeQueue {
   readonly #parts: NoticeQueueParts
   /** Waiting notices, newest last. */
-  readonly #waiting: AnnouncedRelease[] = []
+  readonly #waiting: Announced[] = []
   #inFlight = 0
   #delays: Generator<number, never>
   #retry: Cancel | undefined
@@ -53,7 +53,7 @@ class NoticeQueue {
     return this.#waiting.length + this.#inFlight
   }
 
-  add(release: AnnouncedRelease): void {
+  add(release: Announced): void {
     if (this.#inFlight < AT_ONCE) void this.#deliver(release)
     else this.#enqueue(release)
   }
@@ -63,7 +63,7 @@ class NoticeQueue {
     this.#retry?.()
   }
 
-  async #deliver(release: AnnouncedRelease): Promise<void> {
+  async #deliver(release: Announced): Promise<void> {
     const { post, log } = this.#parts
     this.#inFlight++
     // If `post` rejects, this program has a defect. The defect must not stop the queue.
@@ -96,7 +96,7 @@ class NoticeQueue {
     if (release) void this.#deliver(release)
   }
 
-  #enqueue(release: AnnouncedRelease): void {
+  #enqueue(release: Announced): void {
     if (this.#waiting.length >= WAITING_LIMIT) {
       this.#waiting.shift()
       this.#parts.onFull()
@@ -110,7 +110,7 @@ class NoticeQueue {
 }
 
 /**
- * Signed notices over the local network that inform the gates of a store about released units. The receiver checks
+ * Signed notices over the local network that inform the gates of a store about released units, and about those that left. The receiver checks
  * sender, time and proof. Without an answer the sender retries. A release never waits for its notice.
  */
 
@@ -131,8 +131,8 @@ interface ReleaseNoticesParts {
   signer(): Signer
   fetch: Fetch
   log: Log
-  /** Checks the proof of a genuine notice and silences the gates. Returns the reason if the proof is not valid. */
-  onNotice(release: AnnouncedRelease, senderId: string): string | undefined
+  /** Checks the proof of a genuine notice and informs the gates. Returns the reason if the proof is not valid. */
+  onNotice(release: Announced, senderId: string): string | undefined
 }
 
 /** Time limit for an answer, ms. If an agent does not answer in this time, the notices for this agent wait. */
@@ -160,8 +160,8 @@ export class ReleaseNotices {
     this.#limit = peerRateLimit(parts.platform.clock, NOTICE_RATE)
   }
 
-  /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
-  send(release: AnnouncedRelease): void {
+  /** Sends a release of this agent, or an exit at its gate, to every agent of the store that has a gate. Returns at once, never throws. */
+  send(release: Announced): void {
     for (const agentId of this.#agentsWithGates()) this.#queueOf(agentId).add(release)
   }
 
@@ -220,7 +220,7 @@ export class ReleaseNotices {
     return [...new Set(owners)].filter((id) => storeAgent(trust, id) !== undefined)
   }
 
-  async #post(agentId: string, release: AnnouncedRelease): Promise<'done' | 'later'> {
+  async #post(agentId: string, release: Announced): Promise<'done' | 'later'> {
     const { trust, clock, fetch, platform } = this.#parts
     const agent = storeAgent(trust, agentId)
     // Gives up if the policy no longer lists the receiver, or if the gates would ignore the notice because of its age.
@@ -237,7 +237,7 @@ export class ReleaseNotices {
     return 'done'
   }
 
-  #sign(release: AnnouncedRelease): string {
+  #sign(release: Announced): string {
     const { agentId, storeId, clock, signer } = this.#parts
     const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, RELEASE_NOTICE_LIFE), iss: agentId, ...release }
     return signDocument(DOCUMENT_KINDS.release, claims, signer())

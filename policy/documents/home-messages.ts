@@ -29,14 +29,28 @@ export const AnnouncedRelease = z.strictObject({
 })
 export type AnnouncedRelease = z.infer<typeof AnnouncedRelease>
 
-/** `release+jwt`, signed by the releasing agent, for the agents of the store. */
-export const ReleaseNotice = AnnouncedRelease.extend({
+/** A unit of a receipt has let a tag leave through a gate (`deviceId`): it lets no other one leave. */
+const AnnouncedExit = AnnouncedRelease.extend({
+  protectionAction: z.literal('authorize_exit'),
+  /** `exp`: expiry of the receipt, s since 1970. */
+  proof: z.strictObject({
+    cti: z.string().regex(/^[0-9a-f]{32}$/),
+    ordinal: z.int().min(0).max(100_000),
+    exp: z.int().min(0),
+  }),
+})
+export type AnnouncedExit = z.infer<typeof AnnouncedExit>
+export type Announced = AnnouncedRelease | AnnouncedExit
+
+const NoticeClaims = {
   /** Store id. */
   aud: z.string(),
   iat: z.int().min(0),
   exp: z.int().min(0),
   iss: z.string().min(1).max(128),
-})
+}
+/** `release+jwt`, signed by the agent of the device, for the agents of the store. */
+export const ReleaseNotice = z.union([AnnouncedRelease.extend(NoticeClaims), AnnouncedExit.extend(NoticeClaims)])
 export type ReleaseNotice = z.infer<typeof ReleaseNotice>
 
 /** Messages between an agent and the receipt home (ADR leases). */
@@ -63,6 +77,8 @@ export const HomeRequest = z.strictObject({
    */
   candidates: Ordinals,
   all: z.boolean(),
+  /** True: grant no unit whose goods have left. */
+  unlessLeft: z.boolean().optional(),
   /** Expiry of the receipt, seconds since 1970. */
   receiptExp: z.int().min(0),
   /** Set in an outcome report. After `failed` the receipt home frees the rights. */

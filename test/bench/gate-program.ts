@@ -58,6 +58,7 @@ const policy = {
 }
 const gates = new Gates({
   claimExit: () => Promise.resolve('refused'),
+  onLeft: () => undefined,
   platform,
   items: replica,
   memory: disk,
@@ -69,7 +70,7 @@ const gates = new Gates({
     isEmergency: () => false,
     log,
   }),
-  pieces: { covers: () => false, end: () => undefined, settled: () => Promise.resolve() },
+  pieces: { covers: () => false, hasPassed: () => false, end: () => undefined, settled: () => Promise.resolve() },
   nowMs: platform.clock.wall,
   policy: () => policy,
   isOnline: () => false,

@@ -41,7 +41,7 @@ export interface SecondAgent {
 export async function addAgent(
   store: TestStore,
   deviceIds: readonly string[],
-  options: { copyOf?: string; broker?: boolean; lan?: Fetch } = {},
+  options: { copyOf?: string; broker?: boolean; lan?: Fetch; address?: string } = {},
 ): Promise<SecondAgent> {
   const { world, shop } = store
   const { cloud } = shop.cloud
@@ -85,6 +85,7 @@ export async function addAgent(
     secretFiles,
     config: checked.config,
     fetch,
+    ...(options.address !== undefined && { address: options.address }),
     openLine: options.broker ? memoryBroker(cloud, identity, () => isUp) : () => Promise.reject(new Error('no broker')),
     openLink: () => Promise.reject(new Error('no link')),
     openDevice: obedientDevice,

@@ -111,6 +111,8 @@ export async function openStore(
     llrpGate?: boolean
     extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>
     parts?: Partial<AgentParts>
+    /** Requests to other agents of the store, which pass even when the network is cut. */
+    lan?: Fetch
     others?: OtherProcesses
   } = {},
 ): Promise<TestStore> {
@@ -120,6 +122,7 @@ export async function openStore(
   let isUp = true
   let onFetch: (url: string) => boolean | Promise<boolean> = () => true
   const fetch: Fetch = async (url, init) => {
+    if (options.lan && !url.startsWith('https://shop.example')) return options.lan(url, init)
     if (!isUp || !(await onFetch(url))) throw new Error('the network is cut')
     const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), {
       method: init.method,

@@ -1,5 +1,6 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
+import type { LeavingUnit } from '../../decisions/claim-exit.ts'
 import { tagNameOf } from './tags/deduplicate.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface AcceptedReceipts {
    * unpaid tag may also take an entry that names only its product.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
+  /** The unit that let this tag leave. Undefined if the receipt was presented with the tag nearby, which used its right. */
+  unitOf(tag: string, atMs: number): LeavingUnit | undefined
 }
 
 /** A tag and the number of its receipt entry. */
@@ -31,10 +34,12 @@ const RECEIPTS_LIMIT = 20
 
 interface Accepted {
   cti: Uint8Array
+  exp: number
   untilMs: number
-  /** Key: content of a receipt entry, hex. Value: number of unused units with this entry. */
-  left: Map<string, number>
-  tags: Set<string>
+  /** Key: content of a receipt entry, hex. Value: numbers of the unused units with this entry. */
+  left: Map<string, number[]>
+  /** Tags with an entry, each with the unit that it took here. */
+  tags: Map<string, number | undefined>
 }
 
 /** The receipts of one gate. */
@@ -44,29 +49,36 @@ export function acceptedReceipts(): AcceptedReceipts {
   function take(receipt: Accepted, tag: string, isPaid: boolean): boolean {
     if (receipt.tags.has(tag)) return true
     for (const entry of entriesFor(receipt.cti, tag, isPaid)) {
-      const left = receipt.left.get(entry) ?? 0
-      if (left === 0) continue
-      receipt.left.set(entry, left - 1)
-      receipt.tags.add(tag)
+      const ordinal = receipt.left.get(entry)?.shift()
+      if (ordinal === undefined) continue
+      receipt.tags.set(tag, ordinal)
       return true
     }
     return false
   }
 
   return {
-    add({ cti, entries }, unused, atMs, taken = []) {
+    add({ cti, entries, exp }, unused, atMs, taken = []) {
       if (!entries) return
-      const left = new Map<string, number>()
+      const left = new Map<string, number[]>()
       const gone = new Set(taken.map(({ entry }) => entry))
       for (const n of unused) {
         if (gone.has(n)) continue
         const entry = entries[n]
         if (!entry) continue
         const hex = hexOf(entry)
-        left.set(hex, (left.get(hex) ?? 0) + 1)
+        left.set(hex, [...(left.get(hex) ?? []), n])
       }
       accepted = accepted.filter((receipt) => receipt.untilMs > atMs).slice(-RECEIPTS_LIMIT + 1)
-      accepted.push({ cti, untilMs: atMs + ACCEPTED_MS, left, tags: new Set(taken.map(({ tag }) => tag)) })
+      const tags = new Map(taken.map(({ tag }) => [tag, undefined]))
+      accepted.push({ cti, exp, untilMs: atMs + ACCEPTED_MS, left, tags })
+    },
+    unitOf(tag, atMs) {
+      for (const { cti, exp, untilMs, tags } of accepted) {
+        const ordinal = tags.get(tag)
+        if (ordinal !== undefined && untilMs > atMs) return { cti, ordinal, exp }
+      }
+      return undefined
     },
     covers: (tag, atMs, isPaid = false) =>
       accepted.some((receipt) => receipt.untilMs > atMs && take(receipt, tag, isPaid)),

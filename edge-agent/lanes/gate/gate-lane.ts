@@ -5,6 +5,7 @@ import {
   DEFAULT_POLICY,
   type ProtectionPolicy,
 } from '../../../policy/store-policy.ts'
+import type { LeavingUnit } from '../../decisions/claim-exit.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import { pause, type Cancel, type Platform, type Timers } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
@@ -19,21 +20,22 @@ import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from '.
 import { Presence, type StationaryTag } from './tags/presence.ts'
 
 /**
- * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until
- * then the shopper may still present a receipt, and that receipt needs the exit right.
+ * Tags that left one gate because they are paid, or for a unit of a receipt. The gate reports a tag 30 s after its last
+ * read, if that read was not inside. Until then the shopper may still present a receipt, and that receipt needs the exit
+ * right of a paid tag.
  */
 interface Departures {
-  /** Adds a tag that left. */
-  left(tag: string, atMs: number): void
+  /** Adds a tag that left. `unit`: the unit of a receipt that let it leave; undefined: a paid tag. */
+  left(tag: string, atMs: number, unit?: LeavingUnit): void
   /** Call it for every read. Ignores tags that have not left. */
   seen(tag: string, zone: Zone, atMs: number): void
-  /** Drops tags whose exit right a receipt used. */
+  /** Drops paid tags whose exit right a receipt used. */
   drop(isUsedUp: (tag: string) => boolean): void
   /**
    * Removes the tags without a read for 30 s. Of these, returns the tags whose last read was not inside, with the time
    * of leaving.
    */
-  removeGone(atMs: number): { tag: string; leftMs: number }[]
+  removeGone(atMs: number): { tag: string; leftMs: number; unit: LeavingUnit | undefined }[]
 }
 
 /** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (accepted-receipts.ts). */
@@ -43,10 +45,14 @@ const LIMIT = 2_000
 
 /** Starts without tags. */
 function departures(): Departures {
-  const waiting = new Map<string, { leftMs: number; lastMs: number; isInside: boolean }>()
+  const waiting = new Map<
+    string,
+    { leftMs: number; lastMs: number; isInside: boolean; unit: LeavingUnit | undefined }
+  >()
   return {
-    left(tag, atMs) {
-      if (waiting.size < LIMIT || waiting.has(tag)) waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false })
+    left(tag, atMs, unit) {
+      if (waiting.size < LIMIT || waiting.has(tag))
+        waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false, unit })
     },
     seen(tag, zone, atMs) {
       const departure = waiting.get(tag)
@@ -55,12 +61,12 @@ function departures(): Departures {
       departure.isInside = zone === 'inside'
     },
     drop(isUsedUp) {
-      for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
+      for (const [tag, { unit }] of waiting) if (!unit && isUsedUp(tag)) waiting.delete(tag)
     },
     removeGone(atMs) {
       const gone = [...waiting].filter(([, { lastMs }]) => atMs - lastMs >= GONE_MS)
       for (const [tag] of gone) waiting.delete(tag)
-      return gone.flatMap(([tag, { leftMs, isInside }]) => (isInside ? [] : [{ tag, leftMs }]))
+      return gone.flatMap(([tag, { leftMs, isInside, unit }]) => (isInside ? [] : [{ tag, leftMs, unit }]))
     },
   }
 }
@@ -115,7 +121,7 @@ export interface GateParts {
   deviceId: string
   platform: Platform
   items: Pick<Replica, 'find' | 'isBehind' | 'confirmedMs'>
-  released: Pick<ReleasedUnits, 'covers' | 'tagsOfReceipt'>
+  released: Pick<ReleasedUnits, 'covers' | 'tagsOfReceipt' | 'unitOf'>
   pieces: Pick<SoldPieces, 'covers'>
   /** Trusted time, ms. */
   nowMs(): number
@@ -127,8 +133,13 @@ export interface GateParts {
   /** How long an alarm sounds, s. */
   sirenSeconds: number
   record: DeviceJournal['add']
-  /** Called when a paid tag has left and is no longer read. `leftMs`: trusted time. */
-  onGone(tag: string, leftMs: number): void
+  /** Called when a unit of a receipt lets a tag leave. */
+  onLeft(tag: string, unit: LeavingUnit): void
+  /**
+   * Called when a tag has left and is no longer read. `leftMs`: trusted time. `unit`: the unit of a receipt that let it
+   * leave; undefined: a paid tag.
+   */
+  onGone(tag: string, leftMs: number, unit: LeavingUnit | undefined): void
   /** Stationary tags that the gate had before the restart. Undefined for a new gate. */
   stationaryTags: readonly StationaryTag[] | undefined
   /** Shows an alarm on the gate's display. `eventId`: event of the alarm; undefined if it was not stored. */
@@ -364,16 +375,24 @@ export class GateLane {
       ...(item && { itemStatus: item.status }),
     })
     const atMs = platform.clock.elapsed()
-    // If a receipt covers the tag, the redemption of the receipt used the exit right.
-    const isPaid = reason === 'paid' || reason === 'sold_piece'
-    if (isPaid && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
+    const unit = this.#unitOf(tag, reason, atMs)
+    if (unit) this.#parts.onLeft(tag, unit)
+    // If the tag was near when its receipt was presented, the redemption of the receipt used the exit right.
+    const isPaid = (reason === 'paid' || reason === 'sold_piece') && !this.#receipts.covers(tag, atMs, true)
+    if (unit || isPaid) this.#departures.left(tag, atMs, unit)
+  }
+
+  /** The unit of a receipt that lets a tag leave for this reason. */
+  #unitOf(tag: string, reason: TagAssessment['reason'], atMs: number): LeavingUnit | undefined {
+    if (reason === 'receipt') return this.#receipts.unitOf(tag, atMs)
+    return reason === 'released' ? this.#parts.released.unitOf(tag) : undefined
   }
 
   #tidy(): void {
     const { platform, nowMs, onGone } = this.#parts
     const atMs = platform.clock.elapsed()
     this.#presence.tidy(atMs)
-    for (const { tag, leftMs } of this.#departures.removeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
+    for (const { tag, leftMs, unit } of this.#departures.removeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs), unit)
     this.#later(TIDY_MS, () => this.#tidy())
   }
 

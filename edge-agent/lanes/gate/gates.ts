@@ -4,7 +4,7 @@ import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import type { ClaimExit } from '../../decisions/claim-exit.ts'
+import type { ClaimExit, LeavingUnit } from '../../decisions/claim-exit.ts'
 import type { SendSignal } from '../../devices/devices.ts'
 import type { ItemFile } from '../../items/item-file.ts'
 import type { Replica } from '../../items/replica.ts'
@@ -21,13 +21,13 @@ import type { SoldPieces } from './sold-pieces.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 
 /**
- * Claims the exit rights of paid tags that have left, one tag at a time. If a claim may succeed later, retries it every
+ * Claims the exit rights of tags that have left, one tag at a time. If a claim may succeed later, retries it every
  * 15 s until 4½ minutes after the exit. Examples are an unreachable cloud, a leased right and a full disk. Requests and
  * signals never wait for these claims.
  */
 interface ExitClaims {
-  /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. */
-  add(deviceId: string, tag: TagName, leftMs: number): void
+  /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. `unit`: what let it leave. */
+  add(deviceId: string, tag: TagName, leftMs: number, unit: LeavingUnit | undefined): void
   /** Drops waiting claims. Resolves when the running claim is durable. */
   stop(): Promise<void>
 }
@@ -52,6 +52,7 @@ interface Waiting {
   deviceId: string
   tag: TagName
   leftMs: number
+  unit: LeavingUnit | undefined
 }
 
 /** Opens an empty queue. */
@@ -77,7 +78,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
       if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
       // If the claim throws, the agent retries it later. A full disk is expected, so that error is not logged.
-      const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
+      const became = await claim(next.deviceId, next.tag, next.leftMs, next.unit).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
           log.error({ err: error, deviceId: next.deviceId }, 'the exit right of a tag could not be claimed')
         return 'later' as const
@@ -99,9 +100,9 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
   }
 
   return {
-    add(deviceId, tag, leftMs) {
+    add(deviceId, tag, leftMs, unit) {
       if (isStopped || waiting.length >= WAITING_LIMIT || isDone(gateTagOf(tag))) return
-      waiting.push({ deviceId, tag, leftMs })
+      waiting.push({ deviceId, tag, leftMs, unit })
       start()
     },
     async stop() {
@@ -118,7 +119,7 @@ interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | '
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>
   journal: DeviceJournal
-  pieces: Pick<SoldPieces, 'covers' | 'end' | 'settled'>
+  pieces: Pick<SoldPieces, 'covers' | 'end' | 'hasPassed' | 'settled'>
   nowMs(): number
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean
@@ -128,8 +129,10 @@ interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | '
   antennasOf(sourceId: string): AntennaSides | undefined
   /** How long an alarm sounds at a gate, s. */
   sirenSecondsOf(deviceId: string): number
-  /** Uses up the exit right of a paid tag that has left. */
+  /** Uses up the exit right of a tag that has left. */
   claimExit: ClaimExit
+  /** Called when a unit of a receipt lets a tag leave, so that it lets no other one leave at other agents. */
+  onLeft(deviceId: string, tag: TagName, unit: LeavingUnit): void
   onAlarm(deviceId: string, tag: string, assessment: TagAssessment, eventId: string | undefined): void
   log: Log
 }
@@ -170,6 +173,7 @@ export class Gates {
       nowMs,
       timers: platform.timers,
       memory,
+      hasPassed: (saleKey) => parts.pieces.hasPassed(saleKey),
       safely: (work) => this.#safely(work),
     })
     this.#stopListening = items.onChange((entries) => {
@@ -212,9 +216,17 @@ export class Gates {
   }
 
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void {
+    const { pieces } = this.#parts
+    const saleKey = Buffer.from(claims.cti).toString('hex')
+    // The goods of a sale leave by its receipt or by product, never by both: else each piece would let two tags leave.
+    if (pieces.hasPassed(saleKey)) return
     this.#laneOf(deviceId).acceptReceipt(claims, unused, taken)
-    // This receipt covers the tags of its goods. Without this, the pieces of its sale would cover as many again.
-    if (claims.entries && claims.entries.length > 0) this.#parts.pieces.end(Buffer.from(claims.cti).toString('hex'))
+    if (claims.entries && claims.entries.length > 0) pieces.end(saleKey)
+  }
+
+  /** Handles a notice of another agent: a unit of a receipt has let this tag leave there. */
+  onLeftElsewhere(unit: LeavingUnit, tag: TagName): void {
+    this.#released.left(unit, gateTagOf(tag), true)
   }
 
   /** Handles a verified release of this agent or of another agent of the store. */
@@ -251,7 +263,11 @@ export class Gates {
       signal: (command) => signal(deviceId, command),
       sirenSeconds: sirenSecondsOf(deviceId),
       record: journal.add,
-      onGone: (tag, leftMs) => this.#exits.add(deviceId, tagNameOf(tag), leftMs),
+      onLeft: (tag, unit) => {
+        this.#released.left(unit, tag, false)
+        this.#parts.onLeft(deviceId, tagNameOf(tag), unit)
+      },
+      onGone: (tag, leftMs, unit) => this.#exits.add(deviceId, tagNameOf(tag), leftMs, unit),
       onAlarm: (tag, assessment, eventId) => {
         const name = tagNameOf(tag)
         if (eventId !== undefined) this.alarms.raised(deviceId, eventId, 'epc' in name ? name.epc : name.tagUid)

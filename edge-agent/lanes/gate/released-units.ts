@@ -1,10 +1,17 @@
 import { itemHash, openAuthorization } from '../../../policy/documents/authorization.ts'
 import type { ItemEntry } from '../../../policy/documents/item-documents.ts'
+import type { TagName } from '../../../device-drivers/kit/device.ts'
 import type { Cancel, Timers } from '../../../policy/platform.ts'
 import type { ItemFile, StoredRelease } from '../../items/item-file.ts'
 import { tagNameOf } from './tags/deduplicate.ts'
+import type { LeavingUnit } from '../../decisions/claim-exit.ts'
 import { entriesOf, type TagEntry } from './accepted-receipts.ts'
-import { SILENT_SECONDS, type AnnouncedRelease } from '../../../policy/documents/home-messages.ts'
+import {
+  SILENT_SECONDS,
+  type Announced,
+  type AnnouncedExit,
+  type AnnouncedRelease,
+} from '../../../policy/documents/home-messages.ts'
 import { canPerform } from '../../../policy/devices.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
@@ -22,7 +29,7 @@ export interface ReleasedUnit {
 
 /** What identifies the unit: an entry of a receipt, or the item hash of an authorization token. */
 type UnitProof =
-  | { kind: 'receipt'; cti: Uint8Array; ordinal: number; entry: string }
+  | { kind: 'receipt'; cti: Uint8Array; ordinal: number; exp: number; entry: string }
   | { kind: 'token'; aud: string; jti: string; ith: string }
 
 interface ReleasedUnitsParts {
@@ -30,6 +37,8 @@ interface ReleasedUnitsParts {
   timers: Timers
   /** File in which the released units survive a restart of the agent. */
   memory: Pick<ItemFile, 'releases' | 'saveReleases'>
+  /** True if a tag passed a gate for a piece of this sale, hex: then its goods leave by product. */
+  hasPassed(saleKey: string): boolean
   safely<T>(work: () => T): T | undefined
 }
 
@@ -102,10 +111,38 @@ export class ReleasedUnits {
     for (const id of this.#open) {
       const unit = this.#units.get(id)
       if (!unit || !this.#isActive(unit) || !isSince(unit) || !fits(unit.proof)) continue
+      if (unit.proof.kind === 'receipt' && this.#parts.hasPassed(hexOf(unit.proof.cti))) continue
       this.#change(id, { ...unit, tag })
       return true
     }
     return false
+  }
+
+  /** The unit of a receipt that lets this tag leave. */
+  unitOf(tag: string): LeavingUnit | undefined {
+    const unit = this.#units.get(this.#byTag.get(tag) ?? '')
+    return unit?.proof.kind === 'receipt' && this.#isActive(unit) ? unit.proof : undefined
+  }
+
+  /**
+   * Notes that a unit of a receipt has let this tag leave, so that it covers no other one. `isElsewhere`: at a gate of
+   * another agent. What that agent says silences no gate here: a unit that is not known to be released covers nothing.
+   */
+  left(unit: LeavingUnit, tag: string, isElsewhere: boolean): void {
+    const id = idOf({ kind: 'receipt', entry: '', ...unit })
+    const known = this.#units.get(id)
+    if (known && this.#isActive(known)) {
+      if (known.tag !== undefined) return
+      const isOther = !unitsThatFit(tag)(known.proof)
+      return this.#change(id, { ...known, ...(isOther ? { isSuperseded: true } : { tag }) })
+    }
+    const untilMs = Math.min(this.#parts.nowMs() + SILENT_SECONDS * 1_000, unit.exp * 1_000)
+    this.#makeRoom()
+    this.#change(id, {
+      proof: { kind: 'receipt', entry: '', ...unit },
+      untilMs,
+      ...(isElsewhere ? { isSuperseded: true } : { tag }),
+    })
   }
 
   /** Tags of the released units of this receipt, each with the ordinal of its entry in the receipt. */
@@ -146,7 +183,7 @@ export class ReleasedUnits {
 
   #put(id: string, unit: StoredUnit): void {
     this.#units.set(id, unit)
-    if (unit.tag === undefined) this.#open.add(id)
+    if (unit.tag === undefined && !unit.isSuperseded) this.#open.add(id)
     else this.#open.delete(id)
     if (unit.tag !== undefined && !unit.isSuperseded) this.#byTag.set(unit.tag, id)
   }
@@ -187,14 +224,14 @@ export class ReleasedUnits {
 }
 
 function idOf(proof: UnitProof): string {
-  return proof.kind === 'receipt' ? `${Buffer.from(proof.cti).toString('hex')}.${proof.ordinal}` : proof.jti
+  return proof.kind === 'receipt' ? `${hexOf(proof.cti)}.${proof.ordinal}` : proof.jti
 }
+
+const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 function textOf(unit: StoredUnit): string {
   const { proof } = unit
-  return JSON.stringify(
-    proof.kind === 'receipt' ? { ...unit, proof: { ...proof, cti: Buffer.from(proof.cti).toString('hex') } } : unit,
-  )
+  return JSON.stringify(proof.kind === 'receipt' ? { ...unit, proof: { ...proof, cti: hexOf(proof.cti) } } : unit)
 }
 
 function unitOf(text: string): StoredUnit {
@@ -244,12 +281,20 @@ export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedReleas
   return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }
 }
 
-/** Returns why the sender cannot have made the release. */
-function senderFault(
-  { agentId, trust }: ReleaseProofParts,
-  release: AnnouncedRelease,
-  senderId: string,
-): string | undefined {
+type CheckedExit = { ok: true; unit: LeavingUnit; tag: TagName } | { ok: false; why: string }
+
+/** Returns the unit that has let a tag leave at a gate of another agent, or why the notice is rejected. */
+export function verifyExit(parts: ReleaseProofParts, exit: AnnouncedExit, senderId: string): CheckedExit {
+  const fault = senderFault(parts, exit, senderId) ?? ageFault(parts, exit)
+  if (fault !== undefined) return refuse(fault)
+  const { epc, tagUid, proof } = exit
+  const tag = epc === undefined ? (tagUid === undefined ? undefined : { tagUid }) : { epc }
+  if (!tag) return refuse('the notice names no tag')
+  return { ok: true, unit: { ...proof, cti: Buffer.from(proof.cti, 'hex') }, tag }
+}
+
+/** Returns why the sender cannot have made the release, or let the goods leave. */
+function senderFault({ agentId, trust }: ReleaseProofParts, release: Announced, senderId: string): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
   if (!device || trust.stage() === 'expired') return 'the device is unknown, or the policy expired'
   // If no agent has adopted the device, it counts as a device of this agent.
@@ -261,7 +306,7 @@ function senderFault(
 }
 
 /** Returns why the age of the release is not acceptable. Without trusted time the age is unknown. */
-function ageFault({ clock }: ReleaseProofParts, { releasedS }: AnnouncedRelease): string | undefined {
+function ageFault({ clock }: ReleaseProofParts, { releasedS }: Announced): string | undefined {
   const { nowMs, trust } = clock.now()
   const ageS = nowMs / 1_000 - releasedS
   if (trust === 'none') return 'this agent has no trusted time'
@@ -279,8 +324,8 @@ function byReceipt(
   const { cti, entries, exp } = opened.claims
   const entry = entries?.[ordinal]
   if (!entry) return refuse('the receipt has no entry for the unit')
-  if (ledger.claims.isDenied(Buffer.from(cti).toString('hex'))) return refuse('the receipt was revoked')
-  return { ok: true, proof: { kind: 'receipt', cti, ordinal, entry: Buffer.from(entry).toString('hex') }, endsS: exp }
+  if (ledger.claims.isDenied(hexOf(cti))) return refuse('the receipt was revoked')
+  return { ok: true, proof: { kind: 'receipt', cti, ordinal, exp, entry: hexOf(entry) }, endsS: exp }
 }
 
 function byToken(

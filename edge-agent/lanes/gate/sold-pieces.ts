@@ -68,6 +68,12 @@ export class SoldPieces {
     return true
   }
 
+  /** True if a tag passed a gate of this store for a piece of a sale. */
+  hasPassed(sale: string): boolean {
+    const isPassing = [...this.#passing.values()].some((use) => use.sale === sale)
+    return isPassing || this.#parts.ledger.till.pieces.usesOf(sale).count > 0
+  }
+
   /** Ends the pieces of a sale. Returns at once. */
   end(sale: string): void {
     const { ledger, trust, clock, onChanged } = this.#parts

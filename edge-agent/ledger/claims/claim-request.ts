@@ -130,6 +130,11 @@ export interface ClaimRequest extends LimitedRequest {
   /** Last journal row that the cloud had when this agent requested the token. */
   reportedSeq?: number | undefined
   operatorId?: string | undefined
+  /**
+   * True: use no right of a unit whose goods have left. Who shows a receipt that names no tags, afterwards, has other
+   * goods.
+   */
+  unlessLeft?: boolean | undefined
   /** Id of the home request. Equal to `redemptionId` if the receipt home granted the rights. */
   homeRequestId?: string | undefined
   /** Called inside the transaction. Returns false if the decision is no longer valid, so that staff must decide. */

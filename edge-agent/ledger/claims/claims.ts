@@ -68,9 +68,19 @@ class FreeRights {
     return request.candidates.flatMap((ordinal) => {
       const right = { cti: nonce, rightClass, ordinal }
       if (isReceipt && (this.#redeemed.isRedeemedElsewhere(right, nowMs) || !this.isFreeHere(right, by))) return []
+      if (this.#hasLeft(request, ordinal)) return []
       const attempt = this.#freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
       return attempt === undefined || !this.#receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
     })
+  }
+
+  /** True if the request must not use the right of this unit or step, because its goods have left. */
+  #hasLeft({ source, nonce, receipt, unlessLeft, nowMs }: ClaimRequest, n: number): boolean {
+    const unit =
+      source === 'receipt' ? { cti: nonce, ordinal: n } : receipt && { cti: receipt.cti, ordinal: receipt.ordinals[n] }
+    if (!unlessLeft || unit?.ordinal === undefined) return false
+    const exit = { cti: unit.cti, ordinal: unit.ordinal, rightClass: 'exit' } as const
+    return this.#redeemed.isRedeemedElsewhere(exit, nowMs) || !this.isFreeHere(exit, { operator: false })
   }
 
   /** Returns the attempt number for the next claim of the right. Undefined if the right may not be claimed. */

@@ -32,6 +32,8 @@ interface GrantRequest {
   rightClass: RightClass
   candidates: readonly number[]
   all: boolean
+  /** True: grant no unit whose goods have left. */
+  unlessLeft?: boolean | undefined
   exp: number
   nowMs: number
   /** The epoch of this receipt home. */
@@ -101,14 +103,19 @@ function statements(db: Connection) {
 export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
   const { find, insert, setState, use, free } = statements(db)
 
-  function assign({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
+  function assign(request: GrantRequest): GrantAnswer {
+    const { agentId, redemptionId, cti, rightClass, candidates, all, unlessLeft, exp, nowMs } = request
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     const allowed = candidates.filter((ordinal) => !claims.isRecalled(cti, ordinal))
     if (allowed.length === 0) return { ...NO_RIGHTS, reason: 'recalled' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
     const isRetried = (id: string) => isUnknownOf(agentId, find.get(id))
-    const unused = allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
+    const unused = allowed.filter(
+      (ordinal) =>
+        claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried) &&
+        (!unlessLeft || claims.isFree(cti, 'exit', ordinal, nowMs, false)),
+    )
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
     // `exp` comes from the requester and may be wrong. The margin covers an error, because no receipt is valid longer

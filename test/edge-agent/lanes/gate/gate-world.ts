@@ -86,7 +86,8 @@ export function gateWorld(
         return cloud.answer()
       },
       pieces: { covers: () => false },
-      released: { covers: () => false, tagsOfReceipt: () => [] },
+      released: { covers: () => false, tagsOfReceipt: () => [], unitOf: () => undefined },
+      onLeft: () => undefined,
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),

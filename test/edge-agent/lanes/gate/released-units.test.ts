@@ -21,6 +21,7 @@ function openUnits() {
         releases: (nowMs) => [...disk.values()].filter(({ untilMs }) => untilMs > nowMs),
         saveReleases: (rows) => rows.forEach((row) => disk.set(row.id, row)),
       },
+      hasPassed: () => false,
       safely: (work) => work(),
     })
   const unit = (ordinal: number, tag?: string): ReleasedUnit => ({
@@ -28,6 +29,7 @@ function openUnits() {
       kind: 'receipt',
       cti: CTI,
       ordinal,
+      exp: world.clock.wall() / 1_000 + 86_400,
       entry: Buffer.from(receiptEntry(CTI, 'gtin', GTIN)).toString('hex'),
     },
     untilMs: world.clock.wall() + HOUR_MS,
@@ -109,7 +111,13 @@ describe('released units', () => {
       }
     }
     const memory = { releases: fail, saveReleases: fail }
-    const units = new ReleasedUnits({ nowMs: world.clock.wall, timers: world.timers, memory, safely })
+    const units = new ReleasedUnits({
+      nowMs: world.clock.wall,
+      timers: world.timers,
+      memory,
+      hasPassed: () => false,
+      safely,
+    })
     units.add(openUnits().unit(0, epcOf(1)))
     units.stop()
     expect(units.covers(epcOf(1))).toBe(true)
