@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { accessError } from './private-files.ts'
 
 /** A lock of this process. The kernel releases it when the process ends, so it is never stale. */
-export interface DataDirLock {
+interface DataDirLock {
   release(): void
 }
 

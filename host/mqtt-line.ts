@@ -11,7 +11,7 @@ import { realPlatform } from './platform.ts'
  * MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times this time. So people see within 20 s
  * that an agent is cut off, and a ping may still be some seconds late.
  */
-export const KEEPALIVE_SECONDS = 12
+const KEEPALIVE_SECONDS = 12
 /** Maximum number of messages without a PUBACK. A message stays in memory until the broker acknowledges it. */
 const AGENT_UNANSWERED_LIMIT = 16
 /** The same limit for the cloud, which publishes documents of all stores. */

@@ -10,9 +10,9 @@ import { isPrintable, normalForm } from './printable.ts'
 /** Sales of a shop's own tills, as the cloud and the agents take them (ADR till-sales). */
 
 /** Maximum number of lines of a sale. */
-export const SALE_LINES_LIMIT = 500
+const SALE_LINES_LIMIT = 500
 /** Maximum number of pieces of a line. */
-export const SALE_QUANTITY_LIMIT = 100_000
+const SALE_QUANTITY_LIMIT = 100_000
 /** Maximum price of a piece, cents. */
 const PRICE_LIMIT = 100_000_000
 const TAGS_LIMIT = 1_000
@@ -56,7 +56,7 @@ const scanned = (max: number) =>
 const Tags = z.array(scanned(200)).min(1).max(TAGS_LIMIT).optional()
 
 /** Names of the tags of one or more pieces. */
-export const TagNames = { epcs: Tags, tagUids: Tags, tagIds: Tags }
+const TagNames = { epcs: Tags, tagUids: Tags, tagIds: Tags }
 export interface NamedTags {
   readonly epcs?: readonly string[] | undefined
   readonly tagUids?: readonly string[] | undefined
@@ -105,7 +105,6 @@ export type SaleLine = z.output<typeof SaleLine>
 const RECEIPT_CODE = /^[\x21-\x7e]{8,128}$/
 
 const STATES = ['open', 'paid', 'void'] as const
-export type SaleState = (typeof STATES)[number]
 
 /** One sale of a till. The cloud takes also who bought (`CustomerOfSale`); an agent does not. */
 export const SaleFields = {

@@ -5,7 +5,7 @@ import { API_OPTIONS, type COMPLETION_OPTIONS } from '../../host/settings/tools.
 import { readOperations } from '../api/described-operations.ts'
 
 /** Shells for which `untag completion` writes a script. */
-export const SHELLS = ['bash', 'zsh'] as const
+const SHELLS = ['bash', 'zsh'] as const
 
 /** The parts of a command that are completed. */
 type Completed = readonly { readonly words: readonly string[]; readonly options: Options }[]

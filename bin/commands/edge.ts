@@ -201,7 +201,7 @@ function isLoopback(host: string): boolean {
 /** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR command-line). */
 const FIRST_CONTACT_MS = 5_000
 
-export type EdgeSettings = Values<typeof EDGE_OPTIONS>
+type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
 export interface RunningEdge {
   url: string

@@ -19,7 +19,7 @@ const SERVE = { 'impinj-iot': serveImpinj, 'http-ingest': pushReads, 'zebra-iotc
 export type NetworkReaderName = keyof typeof SERVE
 
 /** A running reader with the fields of its ready line. */
-export interface RunningReader {
+interface RunningReader {
   readonly ready: Readonly<Record<string, string>>
   close(): Promise<void>
 }

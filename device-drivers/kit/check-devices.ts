@@ -5,7 +5,7 @@ import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from '../registry.ts'
 
 /** The checked devices, or all errors of a configuration. An error names the key and the fix. */
-export type CheckedDevices = { readonly devices: readonly DeviceEntry[] } | { readonly errors: readonly string[] }
+type CheckedDevices = { readonly devices: readonly DeviceEntry[] } | { readonly errors: readonly string[] }
 
 /** Maximum devices of one agent. */
 export const MAX_DEVICES = 64

@@ -185,7 +185,7 @@ function unitsToJudge(
 }
 
 /** True if the request uses the right of the receipt itself (`PASS`). */
-export function usesPass({ action, identifiers }: Pick<AuthorizeRequest, 'action' | 'identifiers'>): boolean {
+function usesPass({ action, identifiers }: Pick<AuthorizeRequest, 'action' | 'identifiers'>): boolean {
   return rightClassOf(action) === 'exit' && !namesItem(identifiers)
 }
 

@@ -86,7 +86,7 @@ export function hasComeBack(till: TillReports, saleKey: string): boolean {
 }
 
 /** A tag that came back, and its status now. */
-export interface MovedTag {
+interface MovedTag {
   readonly tag: string
   readonly itemStatus: ItemStatus
 }

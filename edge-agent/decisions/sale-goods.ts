@@ -74,7 +74,7 @@ const UNKNOWN_ENTRY = 'ffffffff'
 export const ENTRY_CHARACTERS = 8
 const KINDS = { E: 'epc', U: 'tagUid', T: 'tagId' } as const
 
-export interface ReportParts {
+interface ReportParts {
   trust: Pick<Trust, 'policy'>
   ledger: Pick<Ledger, 'claims' | 'till'>
 }

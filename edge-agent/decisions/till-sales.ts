@@ -37,7 +37,7 @@ import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import { givesRights, type Warning } from './till-doubts.ts'
 
 /** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
-export const WAITING_LIMIT = 300_000
+const WAITING_LIMIT = 300_000
 /** Their bytes: 72 hours of a large store are 0.5 GB. */
 export const WAITING_BYTES_LIMIT = 2_000_000_000
 

@@ -97,7 +97,7 @@ const EnrolmentAnswer = z.object({
   mqtt: z.object({ url: z.string() }),
 })
 
-export interface EnrolOptions {
+interface EnrolOptions {
   cloud: string
   code: string
   name?: string

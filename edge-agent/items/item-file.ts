@@ -69,13 +69,13 @@ export interface PictureFile {
 }
 
 /** Maximum pictures in the file. With `PICTURE_BYTES_LIMIT` they need at most 20 MB. */
-export const PICTURES_LIMIT = 5_000
+const PICTURES_LIMIT = 5_000
 
 /** Maximum names of products in the file. Items of further products are stored without the name. */
-export const PRODUCTS_LIMIT = 100_000
+const PRODUCTS_LIMIT = 100_000
 
 /** A stationary tag near a gate (lanes/gate/tags/presence.ts). */
-export interface StoredStationaryTag {
+interface StoredStationaryTag {
   readonly tag: string
   readonly longestGapMs: number | undefined
   readonly wasOutside: boolean
@@ -99,7 +99,7 @@ export interface ItemProgress {
   readonly confirmedMs: number
 }
 
-export interface StoredItems {
+interface StoredItems {
   readonly progress: ItemProgress | undefined
   /** The labels, in the order of their numbers, from 1. */
   readonly labels: readonly ItemLabel[]

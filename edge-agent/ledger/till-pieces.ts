@@ -10,7 +10,7 @@ const SALES_LIMIT = 100
 const TAGS_LIMIT = 2_000
 
 /** A sale with pieces of a product for which no tag has passed, as far as the ledger knows. */
-export interface FreePieces {
+interface FreePieces {
   readonly sale: string
   readonly left: number
 }

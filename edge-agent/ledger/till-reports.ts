@@ -34,7 +34,7 @@ export interface StoredSale {
   readonly seq: number
 }
 
-export interface StoredReturn {
+interface StoredReturn {
   readonly returnKey: string
   readonly content: string
   readonly answer: string

@@ -23,7 +23,7 @@ const CLOCKS_DIFFER_S = 60
 /** Time for which a report of another agent counts without its place in the items, ms: longer than P4 promises. */
 export const RECEIVED_LIFE_MS = 80 * 3_600_000
 /** Tags that one agent may announce in an hour: those of three days that another agent was off. */
-export const TAGS_PER_HOUR = 200_000
+const TAGS_PER_HOUR = 200_000
 const HOUR_MS = 3_600_000
 /** Expiry of the denial of a void sale, s: a receipt is valid for a day. */
 const DENIED_SECONDS = 25 * 3_600

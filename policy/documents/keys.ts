@@ -10,7 +10,7 @@ export const KEY_STATES = ['next', 'active', 'retiring', 'retired', 'revoked'] a
 export type KeyState = (typeof KEY_STATES)[number]
 
 /** Public key as published (RFC 8037); `x` is base64url. */
-export interface PublicJwk {
+interface PublicJwk {
   kty: 'OKP'
   crv: 'Ed25519'
   x: string
@@ -65,7 +65,7 @@ export function keyRing(records: Iterable<KeyRecord>): KeyRing {
   return new Map([...records].map((r) => [r.kid, verificationKey(r)]))
 }
 
-export interface NewKey {
+interface NewKey {
   x: string
   /** PKCS #8, DER. */
   secret: Buffer

@@ -16,7 +16,7 @@ export const NOTICE_TAGS_LIMIT = 1_000
 export const NOTICE_CHARACTERS = 60_000
 
 /** Characters of the entries of a sale: 500 products and 2,000 tags. */
-export const GOODS_CHARACTERS = 20_000
+const GOODS_CHARACTERS = 20_000
 
 /** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
 export const RANK_LIMIT = 2 ** 31

@@ -26,7 +26,7 @@ export interface PcscdOptions {
   readonly changeAt?: number
 }
 
-export interface PcscdFaults {
+interface PcscdFaults {
   /** Commands without an answer. */
   mute: ReadonlySet<PcscCommand>
   /** Answers the next `times` commands of this kind with this code. */
@@ -52,7 +52,7 @@ export interface Reader {
   tag: NfcTag | null
 }
 
-export interface Client {
+interface Client {
   waiting: boolean
   transaction: boolean
   send(bytes: Uint8Array): Promise<void>

@@ -18,7 +18,7 @@ export interface SimulatedTill {
   readonly waiting: number
 }
 
-export interface Piece {
+interface Piece {
   readonly name: string
   readonly priceCent: number
   /** Undefined: goods without a tag. */

@@ -20,7 +20,7 @@ function base62(value: bigint, length: number): string {
 }
 
 /** Makes a key: prefix, 256 random bits, and a checksum for secret scanners and against typing errors. */
-export function newApiKey(kind: KeyKind, mode: Mode, random: Randomness): string {
+function newApiKey(kind: KeyKind, mode: Mode, random: Randomness): string {
   const secret = base62(BigInt(`0x${Buffer.from(random.bytes(32)).toString('hex')}`), 43)
   const prefix = `untag_${mode}_${KIND_LETTERS[kind]}_`
   return `${prefix}${secret}${base62(BigInt(crc32(prefix + secret)), 6)}`

@@ -12,13 +12,13 @@ import { Failure } from '../foundation/failure.ts'
 const RUNNING = 0
 
 /** Retention of a stored response, ms. */
-export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
+const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
 /**
  * Life of the lease of a running request, ms. If the request does not renew the lease in time, the cloud treats the
  * request as crashed.
  */
-export const RUNNING_LEASE_MS = 60_000
+const RUNNING_LEASE_MS = 60_000
 
 /** Two requests with equal values are the same request. */
 export interface RequestIdentity {

@@ -20,7 +20,7 @@ export interface ChangeFilter {
 }
 
 /** A committed change of an operation. */
-export interface CommittedChange {
+interface CommittedChange {
   /** Area of the operation; undefined if the change refreshes no page of the area. */
   readonly area: string | undefined
   /** Stores that the operation read with the caller's rights. */

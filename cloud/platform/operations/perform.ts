@@ -51,7 +51,7 @@ export async function perform(
 }
 
 /** Validates the input and checks the package of the account. Throws a `Failure`. */
-export async function validateRequest(
+async function validateRequest(
   { operation, caller, input, isLegacyForm }: OperationRequest,
   services: Services,
 ): Promise<unknown> {
@@ -184,7 +184,7 @@ async function findStored(
 }
 
 /** Maximum number of responses that are being streamed: to one account, and to all. */
-export const STREAMS = { ofOne: 4, total: 64 }
+const STREAMS = { ofOne: 4, total: 64 }
 const openStreams = shares(STREAMS)
 
 /**

@@ -46,7 +46,7 @@ export function rowMaker(columns: readonly string[]): MakeRow {
 const STANDING_CLOCK = { elapsed: () => 0 }
 
 /** Opens one connection. The simulation passes a function that uses simulated disks. */
-export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
+type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
 
 /**
  * Opens the database with two connections. One connection writes: the group commit runs each transaction in a

@@ -18,7 +18,7 @@ import { revokeAuthorization } from './leases.ts'
  */
 
 /** What tokens are for, or who approved them. */
-export type TokenScope =
+type TokenScope =
   | { readonly kind: 'item'; readonly itemId: string }
   | { readonly kind: 'purchase'; readonly purchaseId: string }
   | { readonly kind: 'device'; readonly deviceId: string; readonly agentId?: string }
@@ -183,7 +183,7 @@ function tokensOf(db: Db, { tenant, scope, until_s }: Row<'token_revocation'>, n
 }
 
 /** True if a recall stops goods of the token (../recalls/publish-recalls.ts). */
-export type CoversRecalled = (
+type CoversRecalled = (
   db: Db,
   recall: { tenant: string; recallId: string },
   token: Row<'protection_authorization'>,

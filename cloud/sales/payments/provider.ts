@@ -157,7 +157,7 @@ export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswe
  * What docs/guides/payments.md says of a provider. `npm run generate` writes the tables of that page. Each field is
  * Markdown of at most 25 words.
  */
-export interface ProviderGuide {
+interface ProviderGuide {
   /** For which events the merchant registers `notificationUrl` at the provider. Remarks on the settings. */
   readonly setUp: string
   /** What the cloud trusts after a notification: its signature, the provider's confirmation, or its own query. */

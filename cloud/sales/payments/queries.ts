@@ -165,7 +165,7 @@ export function updatePayment(
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** How many due rows to read: in total, of each account, and accounts to leave out. */
-export interface Share {
+interface Share {
   readonly limit: number
   readonly ofAccount: number
   readonly busy: readonly string[]

@@ -25,7 +25,7 @@ export async function writeLastBackup(db: Db, madeMs: number): Promise<void> {
 }
 
 /** Time of the last complete backup, ms; undefined if `untag backup` never made one. */
-export async function readLastBackup(db: Db): Promise<number | undefined> {
+async function readLastBackup(db: Db): Promise<number | undefined> {
   const value = await readValue(db, NAME)
   return value === undefined ? undefined : Number(value)
 }
@@ -40,7 +40,7 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Values that the database holds. Each process reads the same values. */
-export interface SharedValues {
+interface SharedValues {
   /** Agents that are not revoked, by `online` and `offline`. */
   readonly agents: { readonly online: number; readonly offline: number }
   /** Journal rows that agents have not sent, and the highest number of one agent. */
@@ -61,7 +61,7 @@ export interface SharedValues {
 }
 
 /** Values of this process at the time of a request for metrics. */
-export interface PresentValues {
+interface PresentValues {
   /** Parts that are not ready (`/readyz`). */
   readonly unready: readonly string[]
   /** Undefined if the database does not answer. */

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 /** Names of products that a request has at most. */
-export const PRODUCTS_LIMIT = 3
+const PRODUCTS_LIMIT = 3
 /** Lines of purchases that are read for a page of requests. */
 const LINES_LIMIT = 1_000
 

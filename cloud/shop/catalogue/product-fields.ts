@@ -5,7 +5,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 const Grams = z.number().min(0).max(200).describe('g')
 
 /** Nutrition values per 100 g or 100 ml. */
-export const Nutrition = z.strictObject({
+const Nutrition = z.strictObject({
   calories: z.number().min(0).max(2_000).describe('kcal').optional(),
   fat: Grams.optional(),
   saturatedFat: Grams.optional(),
@@ -38,7 +38,7 @@ interface ProductField {
  * The optional fields of products, each once. Requests, answers, rows, stored documents, product files and connectors
  * follow this table.
  */
-export const PRODUCT_FIELD_TABLE = {
+const PRODUCT_FIELD_TABLE = {
   category: {
     form: 'text',
     column: 'category',
@@ -114,7 +114,7 @@ export const PRODUCT_FIELD_TABLE = {
 } as const satisfies Readonly<Record<string, ProductField>>
 
 type FieldTable = typeof PRODUCT_FIELD_TABLE
-export type FieldName = keyof FieldTable
+type FieldName = keyof FieldTable
 export const FIELD_NAMES = Object.keys(PRODUCT_FIELD_TABLE) as FieldName[]
 
 /** Schemas of the fields in a request or an answer. */

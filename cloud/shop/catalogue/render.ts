@@ -82,10 +82,7 @@ function contentOf({ lot, expiry, serial }: Partial<ScannedItem>, year: number):
 export const DOCUMENT_VERSION = ['2', ...FIELD_NAMES].join(' ')
 
 /** Price of a product in one store. */
-export type Listing = Pick<
-  Row<'store_product'>,
-  'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'
->
+type Listing = Pick<Row<'store_product'>, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
 
 /** A listing that is stored, or is about to be stored. */
 export type NumberedListing = Listing & Pick<Row<'store_product'>, 'listing_no'>
@@ -125,7 +122,7 @@ export function pricedAt(product: Row<'product'>, listing: Listing): PricedProdu
 }
 
 /** Category by which listings are filtered and counted; null without a category. */
-export function listedCategory({ category }: Pick<Row<'product'>, 'category'>): string | null {
+function listedCategory({ category }: Pick<Row<'product'>, 'category'>): string | null {
   return foldText(category ?? '') || null
 }
 

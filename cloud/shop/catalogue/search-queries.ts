@@ -119,7 +119,7 @@ export function queryTermsOf(q: string): string[] {
 }
 
 /** Maximum number of index rows that one step of a search reads for one term. */
-export const ROWS_LIMIT = 2_000
+const ROWS_LIMIT = 2_000
 /** Character that sorts after all others. All words with a prefix sort before the text `prefix + LAST`. */
 const LAST = '\u{10FFFF}'
 
@@ -129,7 +129,7 @@ export type IndexRow = Pick<Row<'product_word'>, 'word' | 'block' | 'products'>
 /**
  * The blocks after `after` up to and including `last`, with the texts of two words in each block that has both words.
  */
-export interface Window {
+interface Window {
   readonly after: number
   readonly last: number
   readonly blocks: readonly { readonly block: number; readonly texts: readonly string[] }[]

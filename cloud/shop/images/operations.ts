@@ -24,7 +24,7 @@ const withSlot = sharedSlots(
 )
 
 /** Maximum bytes of all pictures that an account uploaded: about 60,000 in live data. */
-export const IMAGE_ROOM = { live: 20_000_000_000, test: 1_000_000_000 }
+const IMAGE_ROOM = { live: 20_000_000_000, test: 1_000_000_000 }
 
 const readRoom = prepared((db, p: { tenant: string }) =>
   db.selectFrom('image_room').select('bytes').where('tenant', '=', p.tenant),

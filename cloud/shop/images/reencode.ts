@@ -107,7 +107,7 @@ const SMALL_SIZES = [
 /**
  * Makes the small picture that agents show: WebP, at most `PICTURE_BYTES_LIMIT`. Undefined if no size is small enough.
  */
-export async function smallPicture(image: EncodedImage): Promise<Uint8Array | undefined> {
+async function smallPicture(image: EncodedImage): Promise<Uint8Array | undefined> {
   const sharp = await loadSharp()
   for (const { side, quality } of SMALL_SIZES) {
     const { data } = await sharp(image.bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })

@@ -101,9 +101,9 @@ export const PCSC_COMMANDS = {
 export type PcscCommand = keyof typeof PCSC_COMMANDS
 
 /** Maximum length of a reader's name with its final 0, bytes. */
-export const NAME_BYTES = 128
+const NAME_BYTES = 128
 /** Bytes of `{size, command}` before each request. */
-export const HEADER_BYTES = 8
+const HEADER_BYTES = 8
 /** Maximum length of a short APDU, bytes: 255 bytes of data, and room for header and status. */
 export const MAX_APDU_BYTES = 264
 
@@ -151,7 +151,7 @@ export function bodyBytes(fields: readonly string[]): number {
 }
 
 /** Reads a C string of at most `NAME_BYTES - 1` bytes. */
-export function nameAt(bytes: Uint8Array, at: number): string {
+function nameAt(bytes: Uint8Array, at: number): string {
   const end = bytes.indexOf(0, at)
   const limit = at + NAME_BYTES - 1
   return new TextDecoder().decode(bytes.subarray(at, end < 0 || end > limit ? limit : end))

@@ -12,7 +12,7 @@ import { failTooLarge, isShortBody, readBody, SALE_BODY_LIMIT } from '../read-re
 import { SaleRequest, SaleReturnRequest, VoidSaleRequest } from '../request-schemas.ts'
 
 /** Maximum number of sales that one program sends at once. Each is one row of a shared commit. */
-export const SALES_LIMIT = 25
+const SALES_LIMIT = 25
 
 /** Adds the routes for tills: sales, voids and returns (ADR till-sales). */
 export function saleRoutes(app: Hono, agent: Agent, access: Access): void {

@@ -29,10 +29,10 @@ export interface HandledAlarmsParts {
 const AlarmStateReports = z.array(AlarmStateReport)
 
 /** State of the alarms that the cloud is to report, by event id. */
-export type AwaitedAlarms = ReadonlyMap<string, AlarmState | undefined>
+type AwaitedAlarms = ReadonlyMap<string, AlarmState | undefined>
 
 /** Disposition that a person has seen, or `none`. */
-export type SeenDisposition = AlarmDisposition | 'none'
+type SeenDisposition = AlarmDisposition | 'none'
 
 /** What an operator did, and what the goods are worth that came back. */
 interface Handling {

@@ -167,7 +167,7 @@ interface RecalledUnits extends Omit<ReportedRights, 'rightClass'> {
 }
 
 /** When and where a right of a receipt was used. `atMs`: trusted time. */
-export interface ReceiptUse {
+interface ReceiptUse {
   readonly atMs: number
   readonly deviceId: string
 }

@@ -16,13 +16,13 @@ export interface Metadata {
   clearCache(): void
 }
 
-export interface StoredHead {
+interface StoredHead {
   epoch: number
   ver: number
   hash: string
 }
 
-export interface StoredDocument extends StoredHead {
+interface StoredDocument extends StoredHead {
   jws: string
 }
 

@@ -278,7 +278,7 @@ const ROW_FAULTS: Readonly<Record<RowFault, string>> = {
 }
 
 /** A valid product with its position in the file. */
-export interface ReadProduct {
+interface ReadProduct {
   index: number
   row: number
   product: ProductInput & { ean: string }
