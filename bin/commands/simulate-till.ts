@@ -4,7 +4,7 @@ import { realPlatform } from '../../host/platform.ts'
 import type { SIMULATE_TILL_OPTIONS } from '../../host/settings/tools.ts'
 import { stopOnSignals } from '../../host/shutdown.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
-import { simulatedTill, type SimulatedTill } from '../../simulators/services/till.ts'
+import { SimulatedTill } from '../../simulators/services/till.ts'
 import { runStdinCommands } from './edge-access.ts'
 
 /** Time in which an agent answers a till, ms. */
@@ -17,7 +17,7 @@ export function tillAtAgent(
   { clock, timers }: Platform,
 ): SimulatedTill {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${credential}` }
-  return simulatedTill({
+  return new SimulatedTill({
     tillId,
     // Numbers go on after a restart.
     firstNumber: clock.wall(),

@@ -4,7 +4,7 @@ import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import { claimEvidence, outcomeEvidence, type ClaimResult, type ClaimRequest } from './claims/claim-request.ts'
 import { Claims } from './claims/claims.ts'
-import { type Commits, type LedgerFailure, commits } from './file/commit.ts'
+import { Commits, type LedgerFailure } from './file/commit.ts'
 import { openLedgerFile } from './file/ledger-file.ts'
 import { openStoredHomeRequests, type StoredHomeRequests } from './home/stored-home-requests.ts'
 import { openHomeGrants, type HomeGrants } from './home/home-grants.ts'
@@ -217,7 +217,7 @@ export class Ledger {
     this.pairings = openPairings(db)
     this.till = new TillReports(db)
     this.cloudGeneration = openCloudGeneration(metadata, this.journal)
-    this.commits = commits(db, {
+    this.commits = new Commits(db, {
       onUndone: () => this.#reload(),
       onDurable: () => this.#reportAppended(),
       onFailure,

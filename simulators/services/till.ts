@@ -1,23 +1,3 @@
-/**
- * A simulated till of a shop. It reports sales, voids and returns over the local API of an agent, as a real till should:
- * what got no answer is kept, and sent again in its order.
- *
- *     const till = simulatedTill({ tillId: 'till-1', firstNumber: 1, nowMs, send, say })
- *     await till.sell([{ name: 'Jacke', priceCent: 8_990, epc }])
- */
-export interface SimulatedTill {
-  /** Sells pieces in one sale. Returns what the cashier reads. */
-  sell(pieces: readonly Piece[]): Promise<readonly string[]>
-  /** Voids the last sale. */
-  voidLast(): Promise<readonly string[]>
-  /** Takes goods back by their tags. They may be sold again. */
-  takeBack(epcs: readonly string[]): Promise<readonly string[]>
-  /** Cuts the network of the till, or restores it and sends what waits. */
-  cut(isCut: boolean): Promise<readonly string[]>
-  /** Number of reports that wait. */
-  readonly waiting: number
-}
-
 interface Piece {
   readonly name: string
   readonly priceCent: number
@@ -56,12 +36,14 @@ interface Report {
 /** Reports that a till keeps. A real till keeps all of a day. */
 export const WAITING_LIMIT = 1_000
 
-/** Creates a till whose network works. */
-export function simulatedTill(options: TillOptions): SimulatedTill {
-  return new Till(options)
-}
-
-class Till implements SimulatedTill {
+/**
+ * A simulated till of a shop. It reports sales, voids and returns over the local API of an agent, as a real till should:
+ * what got no answer is kept, and sent again in its order.
+ *
+ *     const till = new SimulatedTill({ tillId: 'till-1', firstNumber: 1, nowMs, send, say })
+ *     await till.sell([{ name: 'Jacke', priceCent: 8_990, epc }])
+ */
+export class SimulatedTill {
   readonly #options: TillOptions
   readonly #waiting: Report[] = []
   #number: number
@@ -73,10 +55,12 @@ class Till implements SimulatedTill {
     this.#number = options.firstNumber
   }
 
+  /** Number of reports that wait. */
   get waiting(): number {
     return this.#waiting.length
   }
 
+  /** Sells pieces in one sale. Returns what the cashier reads. */
   sell(pieces: readonly Piece[]): Promise<readonly string[]> {
     const { tillId, nowMs } = this.#options
     const names = { saleId: String(this.#number++), tillId }
@@ -93,6 +77,7 @@ class Till implements SimulatedTill {
     return this.#report({ path: 'sales', body, what: `sale ${names.saleId}` })
   }
 
+  /** Voids the last sale. */
   async voidLast(): Promise<readonly string[]> {
     const last = this.#last
     if (!last) return ['nothing was sold yet: there is no sale to void']
@@ -100,12 +85,14 @@ class Till implements SimulatedTill {
     return this.#report({ path: 'sales/void', body: last, what: `void of sale ${last.saleId}` })
   }
 
+  /** Takes goods back by their tags. They may be sold again. */
   async takeBack(epcs: readonly string[]): Promise<readonly string[]> {
     if (epcs.length === 0) return ['name the goods by their EPCs']
     const returnId = `R-${this.#options.tillId}-${this.#number++}`
     return this.#report({ path: 'returns', body: { returnId, epcs, resellable: true }, what: `return ${returnId}` })
   }
 
+  /** Cuts the network of the till, or restores it and sends what waits. */
   async cut(isCut: boolean): Promise<readonly string[]> {
     this.#isCut = isCut
     return isCut ? ['the network of the till is cut'] : ['the network of the till is back', ...(await this.#sendAll())]

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { hashSecret, newSecret } from '../../edge-agent/identity/identity.ts'
-import { simulatedTill, WAITING_LIMIT, type SimulatedTill } from '../../simulators/services/till.ts'
+import { SimulatedTill, WAITING_LIMIT } from '../../simulators/services/till.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
 let store: TestStore
@@ -15,7 +15,7 @@ beforeAll(async () => {
   await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.agents.length === 1)
   const credential = newSecret('pair', store.world.random)
   store.agent.ledger.pairings.addProgram(hashSecret(credential), 'till', 0, ['sales', 'returns'])
-  till = simulatedTill({
+  till = new SimulatedTill({
     tillId: 'till-1',
     firstNumber: 1,
     nowMs: () => store.world.clock.wall(),

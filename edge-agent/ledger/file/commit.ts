@@ -10,22 +10,6 @@ export class LedgerFull extends Error {
   override name = 'LedgerFull'
 }
 
-export interface Commits {
-  /**
-   * Runs `work` in a transaction and resolves when the transaction is durable. Calls of the same event-loop turn may
-   * share a transaction. So `work` must finish its checks before it writes, and must return a refusal instead of
-   * throwing. `size`: how much it does, compared with a claim (1): transactions of much work are shared by fewer calls.
-   */
-  durably<T>(work: () => T, size?: number): Promise<T>
-  /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */
-  now<T>(work: () => T): T
-  readonly failure: LedgerFailure | undefined
-  /** True if the last transaction failed because the disk is full. */
-  readonly isFull: boolean
-  /** Runs the queued work, then rejects further work. */
-  close(): void
-}
-
 export interface CommitWatcher {
   /** Called when a transaction is durable. The ledger ignores errors of the watcher, except disk faults. */
   onDurable(): void
@@ -138,23 +122,25 @@ interface Job {
 }
 
 /**
- * Runs the jobs of one event-loop turn in one transaction, because the flush to disk costs more than all other work. If
- * the transaction is rolled back, each job runs again alone, so that only the faulty job is rejected.
+ * Commits of the ledger. Runs the jobs of one event-loop turn in one transaction, because the flush to disk costs more
+ * than all other work. If the transaction is rolled back, each job runs again alone, so that only the faulty job is
+ * rejected.
  */
-export function commits(db: Connection, watcher: CommitWatcher): Commits {
-  return new GroupCommit(new Transactions(db, watcher))
-}
-
-class GroupCommit implements Commits {
+export class Commits {
   readonly #transactions: Transactions
   readonly #queue: Job[] = []
   #isScheduled = false
   #isClosed = false
 
-  constructor(transactions: Transactions) {
-    this.#transactions = transactions
+  constructor(db: Connection, watcher: CommitWatcher) {
+    this.#transactions = new Transactions(db, watcher)
   }
 
+  /**
+   * Runs `work` in a transaction and resolves when the transaction is durable. Calls of the same event-loop turn may
+   * share a transaction. So `work` must finish its checks before it writes, and must return a refusal instead of
+   * throwing. `size`: how much it does, compared with a claim (1): transactions of much work are shared by fewer calls.
+   */
   durably<T>(work: () => T, size = 1): Promise<T> {
     if (this.failure) return Promise.reject(this.failure)
     if (this.#isClosed) return Promise.reject(new Error('the ledger is closed'))
@@ -165,6 +151,7 @@ class GroupCommit implements Commits {
     })
   }
 
+  /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */
   now<T>(work: () => T): T {
     return this.#transactions.run(work)
   }
@@ -173,10 +160,12 @@ class GroupCommit implements Commits {
     return this.#transactions.failure
   }
 
+  /** True if the last transaction failed because the disk is full. */
   get isFull(): boolean {
     return this.#transactions.isFull
   }
 
+  /** Runs the queued work, then rejects further work. */
   close(): void {
     this.#isClosed = true
     while (this.#queue.length > 0) this.#runQueue()

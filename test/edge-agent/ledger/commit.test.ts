@@ -1,6 +1,6 @@
 import Sqlite, { type Database } from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { LedgerFailure, LedgerFull, type CommitWatcher, commits } from '../../../edge-agent/ledger/file/commit.ts'
+import { LedgerFailure, LedgerFull, type CommitWatcher, Commits } from '../../../edge-agent/ledger/file/commit.ts'
 
 /** Returns a connection that calls `commit` in place of COMMIT, to simulate disk faults. */
 function withCommit(db: Database, commit: () => void): Database {
@@ -31,7 +31,7 @@ describe('commits of the ledger', () => {
   it('share one flush among all requests of a turn', async () => {
     const db = table()
     let count = 0
-    const work = commits(
+    const work = new Commits(
       withCommit(db, () => (count++, void db.exec('COMMIT'))),
       watcher(),
     )
@@ -43,7 +43,7 @@ describe('commits of the ledger', () => {
   it('share less of them the more they do', async () => {
     const db = table()
     let count = 0
-    const work = commits(
+    const work = new Commits(
       withCommit(db, () => (count++, void db.exec('COMMIT'))),
       watcher(),
     )
@@ -55,7 +55,7 @@ describe('commits of the ledger', () => {
   it('reject only the work that violates a constraint', async () => {
     const db = table()
     let undone = 0
-    const work = commits(db, watcher({ onUndone: () => void undone++ }))
+    const work = new Commits(db, watcher({ onUndone: () => void undone++ }))
     const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
     const results = await Promise.allSettled(
       [1, 2, 3].map((n) =>
@@ -79,7 +79,7 @@ describe('commits of the ledger', () => {
     const onDurable = () => {
       throw Object.assign(new Error('as planned'), { code })
     }
-    const work = commits(db, watcher({ onDurable, onFailure: (failure) => void failures.push(failure) }))
+    const work = new Commits(db, watcher({ onDurable, onFailure: (failure) => void failures.push(failure) }))
     const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
     const results = await Promise.allSettled([1, 2].map((n) => work.durably(() => insert.run(n).changes)))
     expect(results.map((r) => r.status)).toEqual([status, status])
@@ -90,7 +90,7 @@ describe('commits of the ledger', () => {
 
   it('are rejected on a full disk, keep earlier rows, and work again when there is room', async () => {
     const db = table()
-    const work = commits(db, watcher())
+    const work = new Commits(db, watcher())
     const insert = db.prepare('INSERT INTO t (n, filler) VALUES (?, ?)')
     await work.durably(() => insert.run(1, ''))
     db.pragma(`max_page_count = ${String(db.pragma('page_count', { simple: true }))}`)
@@ -115,7 +115,7 @@ describe('commits of the ledger', () => {
       const onUndone = () => {
         throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_READ' })
       }
-      const work = commits(
+      const work = new Commits(
         withCommit(db, commit),
         watcher({ onUndone, onFailure: ({ message }) => void failures.push(message) }),
       )
@@ -134,7 +134,7 @@ describe('commits of the ledger', () => {
     const broken = withCommit(db, () => {
       throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' })
     })
-    const work = commits(broken, watcher({ onFailure: (failure) => void failures.push(failure) }))
+    const work = new Commits(broken, watcher({ onFailure: (failure) => void failures.push(failure) }))
     await expect(work.durably(() => 1)).rejects.toBeInstanceOf(LedgerFailure)
     await expect(work.durably(() => 1)).rejects.toBeInstanceOf(LedgerFailure)
     expect(() => work.now(() => 1)).toThrow(LedgerFailure)
