@@ -44,7 +44,7 @@ import {
   saveSale,
 } from './queries.ts'
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
-import { takeStock } from './take-stock.ts'
+import { takeStock } from './move-stock.ts'
 import { voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyWaitingReturns } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'

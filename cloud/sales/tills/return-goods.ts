@@ -26,6 +26,7 @@ import {
 } from './queries.ts'
 import { assertMayWait, assertOfTill, returnTags, tagOf, type ReturnMade, type ReturnResult } from './returned-tags.ts'
 import { reportReturn } from './piece-reports.ts'
+import { giveStockBack } from './move-stock.ts'
 import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { wantedOf } from './wanted-pieces.ts'
@@ -248,7 +249,10 @@ async function returnPieces(
     reason,
   })
   const returned = await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
-  if (request.resellable === true) await moveBack(call, returned, 'sellable', { reason, reportedMs })
+  if (request.resellable === true) {
+    await moveBack(call, returned, 'sellable', { reason, reportedMs })
+    await giveStockBack(call, store, whole.lines, pieces)
+  }
   await bookRefund(call, purchase, refund)
   emitRefunded(call, refund, undefined)
   const named = new Set(pieces.flatMap(({ itemLineId, unitNos }) => unitNos.map((unitNo) => `${itemLineId}/${unitNo}`)))

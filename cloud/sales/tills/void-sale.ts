@@ -1,7 +1,11 @@
 import { saleKeyOf, type SaleName } from '../../../policy/till-sale.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { findPurchase, readLines, readPurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, readLines, readPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
+import { piecesLeft } from '../../../policy/decimals.ts'
+import { soldPieces } from '../../shop/purchases/line-value.ts'
+import { returnedPieces } from '../../shop/purchases/refunds.ts'
+import { giveStockBack } from './move-stock.ts'
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
 import { findSale, piecesOfReport, saveSale } from './queries.ts'
@@ -80,6 +84,18 @@ export async function voidRecorded(
   const purchase = await findPurchase(db, store.tenant, purchaseId)
   if (!purchase || purchase.status === 'CANCELLED') return { purchaseId, released: [] }
   const released = await releasedUnits(call, purchaseId)
+  const { lines, refunds } = await wholePurchase(call, purchase)
+  const gone = returnedPieces(refunds)
+  await giveStockBack(
+    call,
+    store,
+    lines,
+    lines.map((line) => {
+      const outside = released.filter(({ lineId }) => lineId === (line.till_line ?? line.line_id)).length
+      const left = piecesLeft(soldPieces(line), gone.get(line.line_id)?.quantity)
+      return { itemLineId: line.line_id, quantity: Math.max(0, left - outside) }
+    }),
+  )
   const pieces = (await piecesOfReport(db, sale.sale_key)).map((piece) => piece.item_id)
   await keepReturnsOf(call, store, sale.sale_key, pieces)
   await cancelPurchase(call, purchase, reason, { reportedMs: call.nowMs })

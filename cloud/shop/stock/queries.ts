@@ -139,6 +139,16 @@ export async function removeUnreserved(db: Db, { storeId, productId, quantity }:
   return before === undefined || before.on_hand === null || before.on_hand - before.reserved >= quantity
 }
 
+/** Adds pieces that are back on the shelf to the counted stock. */
+export async function addOnHand(db: Db, { storeId, productId, quantity }: Amount): Promise<void> {
+  await db
+    .updateTable('stock_level')
+    .set((eb) => ({ on_hand: eb('on_hand', '+', quantity) }))
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .execute()
+}
+
 /** Inserts reservations. */
 export async function insertReservations(db: Db, rows: readonly Row<'stock_reservation'>[]): Promise<void> {
   if (rows.length > 0)

@@ -176,6 +176,39 @@ onEveryDatabase('stock', (kind) => {
     await set(product, null)
   })
 
+  it('falls by sales of tills, and rises by goods that come back to be sold again, and by voids', async () => {
+    const [product] = shop.products
+    const { storeId } = shop
+    await set(product, 10)
+    const lines = [{ ean: product.ean, quantity: 3, priceUnit: 990, vat: 19 }]
+    const record = async (saleId: string) => {
+      const sale = {
+        saleId,
+        tillId: 'kasse-1',
+        occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(),
+        lines,
+      }
+      expect((await shop.ok('recordSales', { storeId, sales: [sale] })).recorded).toBe(1)
+    }
+    const onHand = async () => (await levelOf(product))?.on_hand
+    await record('s1')
+    expect(await onHand()).toBe(7)
+    const back = (returnId: string, resellable: boolean) =>
+      shop.ok('recordReturns', {
+        storeId,
+        returns: [
+          { returnId, saleId: 's1', tillId: 'kasse-1', resellable, lines: [{ lineId: '1', quantity: 1 }] },
+        ],
+      })
+    await back('r1', true)
+    expect(await onHand()).toBe(8)
+    await back('r2', false)
+    expect(await onHand()).toBe(8)
+    await shop.ok('voidSale', { storeId, saleId: 's1', tillId: 'kasse-1' })
+    expect(await onHand()).toBe(9)
+    await set(product, null)
+  })
+
   it('reserves stock during staff approval; a late payment stays valid and raises an exception if the pieces were reserved meanwhile', async () => {
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const wine = products.find((p: Json) => p.flags.requiresHumanVerification)

@@ -3,7 +3,7 @@ import { prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { soldPieces } from '../../shop/purchases/line-value.ts'
-import { removeUnreserved, stockedProducts } from '../../shop/stock/queries.ts'
+import { addOnHand, removeUnreserved, stockedProducts } from '../../shop/stock/queries.ts'
 
 const stockSources = prepared((db, p: { storeId: string }) =>
   db
@@ -14,10 +14,30 @@ const stockSources = prepared((db, p: { storeId: string }) =>
     .limit(1),
 )
 
-/**
- * Subtracts the pieces of a till's sale from the counted stock. A store whose stock is read from another system is left
- * out: that system knows the sale from its own tills.
- */
+/** Those of these products whose stock is counted here. A system whose stock the store reads knows its own tills. */
+async function countedHere({ db }: Call, { store_id: storeId }: Row<'store'>, products: Iterable<string>) {
+  const stocked = await stockedProducts(db, storeId, [...products])
+  return stocked.size === 0 || (await stockSources(db, { storeId })).length > 0 ? [] : [...stocked].sort()
+}
+
+/** Adds goods of a till's sale that may be sold again to the counted stock: `pieces` of its lines that came back. */
+export async function giveStockBack(
+  call: Call,
+  store: Row<'store'>,
+  lines: readonly Row<'purchase_line'>[],
+  pieces: readonly { itemLineId: string; quantity: number }[],
+): Promise<void> {
+  const back = new Map<string, number>()
+  for (const { itemLineId, quantity } of pieces) {
+    const line = lines.find((each) => each.line_id === itemLineId)
+    if (line && line.product_id !== null && line.price_cent >= 0 && line.weight_grams === null)
+      back.set(line.product_id, (back.get(line.product_id) ?? 0) + quantity)
+  }
+  for (const productId of await countedHere(call, store, back.keys()))
+    await addOnHand(call.db, { storeId: store.store_id, productId, quantity: back.get(productId) ?? 0 })
+}
+
+/** Subtracts the pieces of a till's sale from the counted stock. */
 export async function takeStock(
   call: Call,
   store: Row<'store'>,
@@ -29,10 +49,8 @@ export async function takeStock(
   for (const line of lines)
     if (line.product_id !== null && line.price_cent >= 0 && line.weight_grams === null)
       sold.set(line.product_id, (sold.get(line.product_id) ?? 0) + soldPieces(line))
-  const stocked = await stockedProducts(db, store.store_id, [...sold.keys()])
-  if (stocked.size === 0 || (await stockSources(db, { storeId: store.store_id })).length > 0) return
   const short: string[] = []
-  for (const productId of [...stocked].sort())
+  for (const productId of await countedHere(call, store, sold.keys()))
     if (!(await removeUnreserved(db, { storeId: store.store_id, productId, quantity: sold.get(productId) ?? 0 })))
       short.push(productId)
   if (short.length === 0) return
