@@ -215,7 +215,13 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'policy-not-stored',
     what: 'The agent applies a new policy without storing it.',
-    changes: [change('edge-agent/trust/trusted-documents.js', 'this.#store(jws, claims);', '')],
+    changes: [
+      change(
+        'edge-agent/trust/trusted-documents.js',
+        'this.#store(jws, claims);\n        this.#isDropped = false;',
+        'this.#isDropped = false;',
+      ),
+    ],
   },
   {
     name: 'older-policy-accepted',

@@ -20,8 +20,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'edge-agent/ledger/home/home-grants.js',
-        'allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))',
-        '[...candidates]',
+        'allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried) &&',
+        'allowed.filter((ordinal) =>',
       ),
     ],
     faults: ['home', 'lan', 'devices'],
