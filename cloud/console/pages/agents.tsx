@@ -332,7 +332,9 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
                   <a href={`/console/agents/${deviceId}${at.store ? '' : `?store=${storeId}`}`}>
                     {deviceLabel(at, { deviceId, deviceType, name })}
                   </a>
-                  {name === undefined ? null : <span class="sub">{t.types[deviceType]}</span>}
+                  {name === undefined || name === t.types[deviceType] ? null : (
+                    <span class="sub">{t.types[deviceType]}</span>
+                  )}
                 </>
               ),
             },
