@@ -117,6 +117,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await reads(again, 'aside', /Handle[^]*You may leave/)
     // Staff read the name of the goods, and say what the alarm was.
     const line = gate.locator('[data-alarm]').first()
+    const eventId = await line.getAttribute('data-alarm')
     const goods = await line.locator('code').innerText()
     expect(goods).not.toMatch(/^[0-9A-F]{24}$/)
     expect(await gate.locator('.stage').innerText()).toContain(goods)
@@ -127,7 +128,6 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await gate.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
     await reads(gate, 'aside', 'Fehlalarm, keine Ware · Frau Petersen')
     await reads(again, 'aside', 'False alarm, no goods · Frau Petersen')
-    const eventId = await line.getAttribute('data-alarm')
     const disposed = async () => {
       const answer = await demo.api.call('fetchProtectionEvents', { storeId: demo.storeId, limit: 500 })
       const events = answer['events'] as { eventId: string; alarm?: { disposition: string } }[]
