@@ -1,9 +1,9 @@
 import { arrangeLines, handledText, handleText, type GateLine, type GateView } from '../model/gate-view.ts'
-import { clockTime, dayTime, deviceTitle } from '../model/status-view.ts'
-import type { PageAlarmState, PageDevice, PageStatus } from '../model/wire.ts'
-import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
-import { Header } from './header.tsx'
-import { Picture, OperatorBar, SignIn } from './operator.tsx'
+import { clockTime, dayTime } from '../model/status-view.ts'
+import type { PageAlarmState } from '../model/wire.ts'
+import { LanguageSwitch, ScreenButtons } from './frame.tsx'
+import { LanePage, type LanePageProps } from './lane-page.tsx'
+import { Picture, OperatorBar } from './operator.tsx'
 import { GateIcons } from './icons.tsx'
 import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -67,15 +67,7 @@ function Line({ line: { atMs, tone, text, item, tag, alarmId, state }, isHidden,
   )
 }
 
-interface GatePageProps {
-  localization: Localization
-  status: PageStatus
-  device: PageDevice
-  nowMs: number
-  operator: string | null
-  hasSounds: boolean
-  script?: FrameProps['script']
-  recent?: FrameProps['recent']
+interface GatePageProps extends LanePageProps {
   view: GateView
   /** Newest first. */
   lines: readonly GateLine[]
@@ -92,31 +84,15 @@ interface GatePageProps {
  * they were.
  */
 export function GatePage(props: GatePageProps) {
-  const { localization, status, device, nowMs, operator, hasSounds, script, recent, view, lines, startedMs, stateOf } =
-    props
+  const { localization, operator, hasSounds, view, lines, startedMs, stateOf } = props
   const { texts } = localization
-  const title = deviceTitle(device, texts)
   const { shown, hidden, waiting, ...arranged } = arrangeLines(
     lines.map((line) => ({ ...line, state: line.alarmId === undefined ? undefined : stateOf(line.alarmId) })),
     ({ tag, alarmId, state }) => ({ tag, alarmId, step: state?.step }),
   )
   const isCut = props.isCut || arranged.isCut
   return (
-    <Frame
-      title={`${title} · untag`}
-      localization={localization}
-      kind="gate"
-      deviceId={device.deviceId}
-      recent={recent}
-      script={script}
-    >
-      <Header
-        title={title}
-        deviceId={device.deviceId}
-        status={status}
-        texts={texts}
-        reader={{ nowMs, isStaff: operator !== null }}
-      />
+    <LanePage kind="gate" page={props}>
       <main>
         <section class="stage" data-slot="stage" data-tone={view.tone} aria-labelledby="state">
           <GateIcons />
@@ -158,7 +134,6 @@ export function GatePage(props: GatePageProps) {
         </p>
       </aside>
       <AlarmDialog texts={texts} />
-      <SignIn texts={texts} />
-    </Frame>
+    </LanePage>
   )
 }

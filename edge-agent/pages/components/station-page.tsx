@@ -1,10 +1,8 @@
-import { deviceTitle } from '../model/status-view.ts'
-import type { PageDevice, PageStatus } from '../model/wire.ts'
 import { LONGEST_SCAN } from '../model/typed-burst.ts'
 import { deviceTypeTexts } from '../texts/catalogue.ts'
-import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
-import { Header } from './header.tsx'
-import { OperatorBar, SignIn, Picture } from './operator.tsx'
+import { LanguageSwitch, ScreenButtons } from './frame.tsx'
+import { LanePage, type LanePageProps } from './lane-page.tsx'
+import { OperatorBar, Picture } from './operator.tsx'
 import { againText, type ResultView } from '../model/result-view.ts'
 import type { DeviceTypeTexts, Texts } from '../texts/texts.ts'
 import { ReceiptIcon, ToneIcons } from './icons.tsx'
@@ -88,39 +86,16 @@ function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTex
   )
 }
 
-interface StationPageProps {
-  localization: Localization
-  status: PageStatus
-  device: PageDevice
-  nowMs: number
-  operator: string | null
-  hasSounds: boolean
-  script?: FrameProps['script']
-  recent?: FrameProps['recent']
+interface StationPageProps extends LanePageProps {
   view: StageView
 }
 
 /** Page on which staff or customers scan a receipt and see the result of the release. */
 export function StationPage(props: StationPageProps) {
-  const { localization, status, device, nowMs, operator, hasSounds, script, recent, view } = props
+  const { localization, device, operator, hasSounds, view } = props
   const { texts } = localization
-  const title = deviceTitle(device, texts)
   return (
-    <Frame
-      title={`${title} · untag`}
-      localization={localization}
-      kind="station"
-      deviceId={device.deviceId}
-      recent={recent}
-      script={script}
-    >
-      <Header
-        title={title}
-        deviceId={device.deviceId}
-        status={status}
-        texts={texts}
-        reader={{ nowMs, isStaff: operator !== null }}
-      />
+    <LanePage kind="station" page={props}>
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
         {/* Screen readers read results here, and not from the stage: the return of the stage to idle is no result. */}
@@ -147,7 +122,6 @@ export function StationPage(props: StationPageProps) {
         <ScreenButtons texts={texts} hasSounds={hasSounds} />
         <LanguageSwitch other={localization.other} />
       </footer>
-      <SignIn texts={texts} />
-    </Frame>
+    </LanePage>
   )
 }
