@@ -7,7 +7,7 @@ import { addDays, clockOf, dayOf, isDay, timeOn } from '../../shop/analytics/sto
 import { choiceHref, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
 import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
-import { csvFile } from '../frame/csv-file.ts'
+import { csvFile } from '../frame/download.ts'
 import { NO_FORM } from '../frame/form.ts'
 import { deviceLabel } from '../components/device-label.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'

@@ -7,7 +7,7 @@ import { Confirm } from '../components/form.tsx'
 import { Pagination, Table } from '../components/table.tsx'
 import { rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
 import { notFound } from '../../platform/foundation/failure.ts'
-import { csvFile } from '../frame/csv-file.ts'
+import { csvFile } from '../frame/download.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Listing = z.output<typeof fetchClosings.response>

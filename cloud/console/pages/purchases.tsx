@@ -7,7 +7,7 @@ import { recordReturns } from '../../sales/tills/sale-operations.ts'
 import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
 import { isDay } from '../../shop/analytics/store-days.ts'
-import { StoreOfRow } from '../components/all-stores.tsx'
+import { StoreOfRow, storesToRead } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -16,8 +16,11 @@ import { FRAME_FIELDS, NO_FORM, type FormFields, type FormState } from '../frame
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isVoided, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { backOf, Confirmation, goodsLeft, leftOfLine, returnedPieces } from './purchase-return.tsx'
-import { filtersOf, purchaseOfReceipt } from './purchase-search.ts'
 import { tagOf } from './tags.tsx'
+import { toGtin14 } from '../../../policy/gs1/gtin.ts'
+import { readProductCode } from '../../../policy/gs1/product-code.ts'
+import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'
+import { searchProducts } from '../../shop/catalogue/operations.ts'
 
 const PAGE = 20
 /** Characters of the longest receipt with its address. */
@@ -357,4 +360,36 @@ function stateOf(at: ViewContext, purchase: Purchase): string {
   if (refunded === 0) return t.states[status]
   const back = backOf(at, purchase)
   return refunded < total ? back.partly : back.whole
+}
+
+/** Products whose purchases a search by name finds. */
+const NAMED_LIMIT = 5
+
+/**
+ * Filters for what a person reads on the page, the receipt or the goods: the end of a number, a product code, the name of
+ * a product, a tag, a code that a till printed. A text may mean several of them.
+ */
+async function filtersOf(at: PageContext, text: string): Promise<readonly Record<string, string>[]> {
+  if (text === '' || text.length > 128) return []
+  const read = readProductCode(text)
+  if (read.ok && (read.code.isExact || toGtin14(text) !== undefined)) return [{ ean: text }]
+  const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
+  const storeIds = storesToRead(at, [])
+  const eans = new Set<string>()
+  for (const storeId of storeIds) {
+    const found = await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT })
+    for (const { ean } of found?.products ?? []) if (eans.size < NAMED_LIMIT) eans.add(ean)
+  }
+  const saleIds = text.length <= 64 ? storeIds.map((storeId) => ({ storeId, saleId: text })) : []
+  const numbers = number === undefined ? [] : [{ number }]
+  const codes = storeIds.map((storeId) => ({ storeId, receiptCode: text }))
+  return [...saleIds, ...codes, ...numbers, ...[...eans].map((ean) => ({ ean })), { tag: text }]
+}
+
+/** Id of the purchase whose receipt a scanner read: the address in its QR code, or its token. */
+async function purchaseOfReceipt(at: PageContext, text: string): Promise<string | undefined> {
+  const receipt = extractReceiptToken(text)
+  if (receipt === undefined) return undefined
+  const found = await at.runIfAllowed(fetchPurchaseHistory, { receipt, limit: 1 })
+  return found?.purchases[0]?.transactionId
 }
