@@ -138,11 +138,32 @@ async function listsOfSearch(
   )
 }
 
-/** Where products are counted. */
-function LevelsOfStores({ at, rows }: { at: ViewContext; rows: readonly OfStore<Row>[] }) {
+/** Columns of both tables: the product, and the pieces that are reserved and available. */
+function columnsOf(at: ViewContext) {
   const t = at.texts.stock
   const pieces = (count: number | null | undefined) =>
     typeof count === 'number' ? at.formats.number(count) : undefined
+  const product = {
+    label: t.product,
+    kind: 'head' as const,
+    cell: ({ product: { name, ean } }: Row) => (
+      <>
+        {name}
+        <span class="sub">{ean}</span>
+      </>
+    ),
+  }
+  const counts = [
+    { label: t.reserved, kind: 'number' as const, cell: ({ level }: Row) => pieces(level?.reserved) },
+    { label: t.available, kind: 'number' as const, cell: ({ level }: Row) => pieces(level?.available) },
+  ]
+  return { product, counts, pieces }
+}
+
+/** Where products are counted. */
+function LevelsOfStores({ at, rows }: { at: ViewContext; rows: readonly OfStore<Row>[] }) {
+  const t = at.texts.stock
+  const { product, counts, pieces } = columnsOf(at)
   if (rows.length === 0)
     return (
       <EmptyState icon="stock" title={t.nothingCounted}>
@@ -154,20 +175,10 @@ function LevelsOfStores({ at, rows }: { at: ViewContext; rows: readonly OfStore<
       caption={t.title}
       rows={rows}
       columns={[
-        {
-          label: t.product,
-          kind: 'head',
-          cell: ({ product: { name, ean } }) => (
-            <>
-              {name}
-              <span class="sub">{ean}</span>
-            </>
-          ),
-        },
+        product,
         ...storeColumn(at),
         { label: t.inStore, kind: 'number', cell: ({ level }) => pieces(level?.quantity) },
-        { label: t.reserved, kind: 'number', cell: ({ level }) => pieces(level?.reserved) },
-        { label: t.available, kind: 'number', cell: ({ level }) => pieces(level?.available) },
+        ...counts,
         {
           label: t.pieces,
           kind: 'actions',
@@ -205,30 +216,19 @@ function countedIn(form: FormFields): { productId: string; quantity: number | st
 function Levels({ at, rows }: { at: ViewContext; rows: readonly Row[] }) {
   const t = at.texts.stock
   const mayCount = at.has(rolesFrom('associate'))
-  const pieces = (count: number | null | undefined) =>
-    typeof count === 'number' ? at.formats.number(count) : undefined
+  const { product, counts, pieces } = columnsOf(at)
   const table = (
     <Table
       caption={t.title}
       rows={rows}
       columns={[
-        {
-          label: t.product,
-          kind: 'head',
-          cell: ({ product: { name, ean } }) => (
-            <>
-              {name}
-              <span class="sub">{ean}</span>
-            </>
-          ),
-        },
+        product,
         {
           label: t.inStore,
           kind: 'number',
           cell: ({ level }) => (isCounted(level) ? pieces(level?.quantity) : t.notCounted),
         },
-        { label: t.reserved, kind: 'number', cell: ({ level }) => pieces(level?.reserved) },
-        { label: t.available, kind: 'number', cell: ({ level }) => pieces(level?.available) },
+        ...counts,
         ...(mayCount ? [{ label: t.pieces, cell: (row: Row) => <Count at={at} row={row} /> }] : []),
       ]}
     />
