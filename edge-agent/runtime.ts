@@ -23,6 +23,7 @@ import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
 import { Gates } from './lanes/gate/gates.ts'
+import { isSaleOver } from './decisions/sale-goods.ts'
 import { verifyExit, verifyRelease } from './lanes/gate/released-units.ts'
 import { SoldPieces } from './lanes/gate/sold-pieces.ts'
 import { Lanes } from './lanes/lanes.ts'
@@ -343,6 +344,7 @@ export class Agent {
       isOnline: () => link.isOnline,
       syncItems: link.poll,
       claimExit: exitClaimer(authorizeParts),
+      isSaleOver: (saleKey) => isSaleOver(this, saleKey),
       onLeft: (deviceId, tag, { cti, ordinal, exp }) =>
         this.notices.send({
           deviceId,

@@ -59,6 +59,7 @@ const policy = {
 const gates = new Gates({
   claimExit: () => Promise.resolve('refused'),
   onLeft: () => undefined,
+  isSaleOver: () => false,
   platform,
   items: replica,
   memory: disk,

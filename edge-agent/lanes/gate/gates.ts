@@ -131,6 +131,8 @@ interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | '
   sirenSecondsOf(deviceId: string): number
   /** Uses up the exit right of a tag that has left. */
   claimExit: ClaimExit
+  /** True if the sale is void, its receipt was revoked, or all its goods came back. */
+  isSaleOver(saleKey: string): boolean
   /** Called when a unit of a receipt lets a tag leave, so that it lets no other one leave at other agents. */
   onLeft(deviceId: string, tag: TagName, unit: LeavingUnit): void
   onAlarm(deviceId: string, tag: string, assessment: TagAssessment, eventId: string | undefined): void
@@ -174,6 +176,7 @@ export class Gates {
       timers: platform.timers,
       memory,
       hasPassed: (saleKey) => parts.pieces.hasPassed(saleKey),
+      isOver: parts.isSaleOver,
       safely: (work) => this.#safely(work),
     })
     this.#stopListening = items.onChange((entries) => {

@@ -39,6 +39,8 @@ interface ReleasedUnitsParts {
   memory: Pick<ItemFile, 'releases' | 'saveReleases'>
   /** True if a tag passed a gate for a piece of this sale, hex: then its goods leave by product. */
   hasPassed(saleKey: string): boolean
+  /** True if the sale is void, its receipt was revoked, or all its goods came back. */
+  isOver(saleKey: string): boolean
   safely<T>(work: () => T): T | undefined
 }
 
@@ -177,8 +179,9 @@ export class ReleasedUnits {
     if (this.#dirty.size > 0) this.#save()
   }
 
-  #isActive({ untilMs, isSuperseded }: StoredUnit): boolean {
-    return untilMs > this.#parts.nowMs() && !isSuperseded
+  #isActive({ untilMs, isSuperseded, proof }: StoredUnit): boolean {
+    if (untilMs <= this.#parts.nowMs() || isSuperseded) return false
+    return proof.kind === 'token' || !this.#parts.isOver(hexOf(proof.cti))
   }
 
   #put(id: string, unit: StoredUnit): void {

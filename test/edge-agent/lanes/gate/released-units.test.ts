@@ -13,6 +13,7 @@ const epcOf = (serial: number) => parseEpc(`urn:epc:id:sgtin:4012345.000001.${se
 function openUnits() {
   const world = virtualPlatform({ seed: 1 })
   const disk = new Map<string, StoredRelease>()
+  const over = { is: false }
   const open = () =>
     new ReleasedUnits({
       nowMs: world.clock.wall,
@@ -22,6 +23,7 @@ function openUnits() {
         saveReleases: (rows) => rows.forEach((row) => disk.set(row.id, row)),
       },
       hasPassed: () => false,
+      isOver: () => over.is,
       safely: (work) => work(),
     })
   const unit = (ordinal: number, tag?: string): ReleasedUnit => ({
@@ -35,7 +37,7 @@ function openUnits() {
     untilMs: world.clock.wall() + HOUR_MS,
     ...(tag !== undefined && { tag }),
   })
-  return { world, disk, open, unit, units: open() }
+  return { world, disk, over, open, unit, units: open() }
 }
 
 describe('released units', () => {
@@ -67,6 +69,25 @@ describe('released units', () => {
       false,
     ])
     expect([units.covers(epcOf(1)), units.covers(epcOf(2))]).toEqual([true, false])
+  })
+
+  it('end with the sale', () => {
+    const { over, units, unit } = openUnits()
+    for (const ordinal of [0, 1]) units.add(unit(ordinal))
+    expect(units.covers(epcOf(1))).toBe(true)
+    over.is = true
+    expect([units.covers(epcOf(1)), units.covers(epcOf(2))]).toEqual([false, false])
+  })
+
+  it('silence nothing by what another agent says of tags that left', () => {
+    const { world, units, unit } = openUnits()
+    units.add(unit(0))
+    const left = (ordinal: number) => ({ cti: CTI, ordinal, exp: world.clock.wall() / 1_000 + 86_400 })
+    const other = parseEpc('urn:epc:id:sgtin:4012345.000002.1')?.hex ?? ''
+    units.left(left(0), other, true)
+    units.left(left(1), epcOf(3), true)
+    units.add(unit(1))
+    expect([other, epcOf(1), epcOf(3)].map((tag) => units.covers(tag))).toEqual([false, false, false])
   })
 
   it('end when the cloud sends a newer item, also after a restart', async () => {
@@ -116,6 +137,7 @@ describe('released units', () => {
       timers: world.timers,
       memory,
       hasPassed: () => false,
+      isOver: () => false,
       safely,
     })
     units.add(openUnits().unit(0, epcOf(1)))

@@ -63,6 +63,24 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     faults: ['tills'],
   },
   {
+    name: 'piece-and-release',
+    what: 'A tag leaves for a piece of a sale, and another one because its receipt released a label.',
+    changes: [change('edge-agent/decisions/authorize.js', 'this.#parts.pieces.end(saleKey)', 'void saleKey')],
+    faults: ['tills'],
+  },
+  {
+    name: 'released-after-void',
+    what: 'Goods of a void sale leave because their label was released.',
+    changes: [
+      change(
+        'edge-agent/lanes/gate/released-units.js',
+        "return proof.kind === 'token' || !this.#parts.isOver(hexOf(proof.cti));",
+        'return true;',
+      ),
+    ],
+    faults: ['tills'],
+  },
+  {
     name: 'row-of-unnamed-agent-applied',
     what: 'The cloud applies sales of an agent that the policy does not name.',
     changes: [

@@ -112,12 +112,30 @@ export class TillGates {
     }
   }
 
-  /** A shopper presents a receipt at the barrier of an agent. Undefined: no answer came. */
-  async #open(node: AgentNode, receipt: string): Promise<boolean | undefined> {
-    const { agents, equipment } = this.#parts
+  /** A shopper presents the receipt of a sale at a lane of an agent that reads no tags. */
+  async release(node: AgentNode, report: TrackedReport): Promise<void> {
+    const receipt = this.#receipts.get(report)
     const { agent } = node
-    const { process } = node.machine
+    const lane = agent?.trust.policy?.devices.find(
+      ({ agentId, deviceType }) => agentId === agent.identity.agentId && deviceType === 'pos_deactivator',
+    )
+    if (receipt === undefined || !lane) return
+    const isReleased = await this.#ask(node, { deviceId: lane.deviceId, action: 'deactivate_label', receipt })
+    if (isReleased) this.#parts.core.trace.add(node.name, `releases a label for the receipt of ${report.sale}`)
+  }
+
+  /** A shopper presents a receipt at the barrier of an agent. Undefined: no answer came. */
+  #open(node: AgentNode, receipt: string): Promise<boolean | undefined> {
+    const { agents, equipment } = this.#parts
     const deviceId = equipment.gates[agents.indexOf(node)] ?? ''
+    return this.#ask(node, { deviceId, action: 'authorize_exit', receipt })
+  }
+
+  /** True if the agent authorizes the request. Undefined: no answer came. */
+  async #ask(
+    { agent, machine: { process } }: AgentNode,
+    request: { deviceId: string; action: 'authorize_exit' | 'deactivate_label'; receipt: string },
+  ): Promise<boolean | undefined> {
     if (!agent || !process?.isAlive) return undefined
     return new Promise((resolve) => {
       const forget = process.onEnd(() => resolve(undefined))
@@ -125,7 +143,7 @@ export class TillGates {
         forget()
         resolve(isOpen)
       }
-      agent.lanes.request({ deviceId, action: 'authorize_exit', identifiers: {}, receipt }).then(
+      agent.lanes.request({ ...request, identifiers: {} }).then(
         ({ authorized }) => end(authorized),
         () => end(undefined),
       )
