@@ -33,7 +33,7 @@ import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
 import { isStillValid, judgeByReceipt, verifyReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
-import { cameBackUnreported, isSaleOver, keysOfTag, namesItem } from './sale-goods.ts'
+import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
 import { saleOfSellerReceipt } from './sale-codes.ts'
 import { givesRights } from './till-doubts.ts'
 import { isOnlyForCloud, judgeByToken, openWithNewestKeys } from './by-token.ts'
@@ -245,7 +245,7 @@ export interface AuthorizeParts extends JudgeParts, CommandParts, RecordParts {
   /** Called for each released unit, so that the gates of the store stay silent for this unit. Must return at once. */
   onReleased(release: AnnouncedRelease): void
   /** Pieces of tills’ sales that leave by product: the goods of a sale leave by its receipt or by product. */
-  pieces: { hasPassed(saleKey: string): boolean; end(saleKey: string): void }
+  pieces: { hasPassed(saleKey: string): boolean; release(saleKey: string, tag: ItemIdentifiers): void }
 }
 
 /** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
@@ -343,6 +343,7 @@ export class Authorizer {
       grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
     if (this.#hasPassed(redemption)) return this.#notClaimed(redemption, { ok: false, reason: 'already_redeemed' })
+    this.#endPieces(redemption)
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
     const result = await commandRelease(this.#parts, redemptionId, context)
@@ -377,7 +378,7 @@ export class Authorizer {
         operatorId,
         ...(grant.source !== 'override' && { tag }),
         // The cloud does not know yet what has just left here.
-        ...(grant.source === 'token' && { unlessLeft: action !== 'authorize_exit' && !namesItem(tag) }),
+        ...(grant.source === 'token' && { unlessLeft: rightClassOf(action) === 'release' && operatorId === undefined }),
         isStillValid: () => isStillValid(this.#parts, grant),
         nowMs: clock.now().nowMs,
       },
@@ -392,15 +393,22 @@ export class Authorizer {
   }
 
   /**
-   * True if a tag passed a gate for a piece of this sale, and the cloud did not know it when it decided. `onReleased` ends
-   * the pieces of a sale whose receipt releases goods.
+   * True if a tag passed a gate for a piece of this sale, and the cloud did not know it when it decided. Decisions of this
+   * agent know the units that passed (`passedUnits`).
    */
-  #hasPassed({ context, grant, offline }: Redemption): boolean {
+  #hasPassed({ context, grant }: Redemption): boolean {
     const { ledger, pieces } = this.#parts
     const saleKey = saleKeyOf(grant)
     if (saleKey === undefined || rightClassOf(context.request.action) !== 'release') return false
-    if (!pieces.hasPassed(saleKey)) return false
-    return offline || ledger.till.pieces.usesOf(saleKey).seq > (grant.acknowledgedSeq ?? 0)
+    if (grant.source !== 'token' || !pieces.hasPassed(saleKey)) return false
+    return ledger.till.pieces.usesOf(saleKey).seq > (grant.acknowledgedSeq ?? 0)
+  }
+
+  /** A receipt that releases goods uses pieces of its sale: before its device moves, no tag passes for them. */
+  #endPieces({ context, grant }: Redemption): void {
+    const saleKey = saleKeyOf(grant)
+    const { action, identifiers } = context.request
+    if (saleKey !== undefined && rightClassOf(action) === 'release') this.#parts.pieces.release(saleKey, identifiers)
   }
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
@@ -420,9 +428,6 @@ export class Authorizer {
   ) {
     const { clock, home, outcomes, onReleased } = this.#parts
     const { outcome } = result
-    const saleKey = saleKeyOf(grant)
-    if (outcome !== 'failed' && saleKey !== undefined && rightClassOf(context.request.action) === 'release')
-      this.#parts.pieces.end(saleKey)
     if (outcome === 'confirmed')
       for (const release of announcedReleases(context, grant, claimed, clock.now().nowMs)) onReleased(release)
     const event = this.#records.outcome(context, grant, result, offline)

@@ -16,6 +16,7 @@ import type { KnownSale } from './sale-codes.ts'
 import {
   factsOfUnit,
   goodsOf,
+  passedUnits,
   namesItem,
   staffReasonOf,
   stoppingStatus,
@@ -148,12 +149,16 @@ function findRights(parts: ReceiptParts, request: AuthorizeRequest, sale: Receip
   const isUsedPass = isPass && !claims.isFree(key, 'exit', PASS, nowMs, operator)
   const goods = isUsedPass ? unseen : goodsOf(parts, sale, request.identifiers)
   if (isUsedPass || rights === null) return { goods, isPass, isUsedPass, free: [], unlessLeft: false }
-  const unused = claims
+  const mayLeave = rights === 'release' && !operator && !goods.isOfNamedTag
+  const { epc } = request.identifiers
+  const passed = operator ? [] : passedUnits(parts, sale)
+  const free = claims
     .freeOf(key, rights, goods.covered, nowMs, operator)
-    .filter((n) => goods.units[n]?.cameBack !== true)
-  const unlessLeft = rights === 'release' && !goods.isOfNamedTag
-  const free = unlessLeft ? claims.freeOf(key, 'exit', unused, nowMs, false) : unused
-  return { goods, isPass, isUsedPass, free, unlessLeft }
+    .filter((n) => goods.units[n]?.cameBack !== true && !passed.includes(n))
+    .filter((n) => !claims.isOfOther(key, n, { rightClass: rights, epc, unlessLeft: mayLeave, nowMs }))
+  // The receipt home does not know for which tag this agent used a unit.
+  const isOwn = epc !== undefined && claims.tagsOf(key).some((unit) => unit.epc === epc && free.includes(unit.ordinal))
+  return { goods, isPass, isUsedPass, free, unlessLeft: mayLeave && !isOwn }
 }
 
 /** True if a receipt opens a barrier: not after its last tagged goods have left. */

@@ -1,4 +1,5 @@
 import type { TagName } from '../../device-drivers/kit/device.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { newId } from '../../policy/ids.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'
@@ -41,7 +42,7 @@ export function exitClaimer(
   return async (deviceId, tag, leftMs, unit) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === deviceId)
     if (!device || device.revoked || (device.agentId !== null && device.agentId !== parts.agentId)) return 'refused'
-    if (unit) return claimUnit(parts, deviceId, unit)
+    if (unit) return claimUnit(parts, deviceId, tag, unit)
     const context: RequestContext = {
       device,
       request: {
@@ -56,6 +57,14 @@ export function exitClaimer(
     // policy denies.
     const { refusal } = assessItem(parts, items, context)
     if (refusal !== undefined) return TEMPORARY.has(refusal) ? 'later' : 'refused'
+    // Without the cloud, the ledger knows the unit of a tag that this agent released.
+    const own = link.isOnline || !('epc' in tag) ? undefined : ledger.claims.unitOfTag(tag.epc)
+    if (own)
+      return claimUnit(parts, deviceId, tag, {
+        ...own,
+        cti: Buffer.from(own.cti, 'hex'),
+        exp: own.until - RECEIPT_LIFE,
+      })
     if (!link.isOnline) return 'later'
     const verdict = await judgeByCloud(parts, link, context)
     if (!verdict) return 'later'
@@ -83,11 +92,14 @@ export function exitClaimer(
 async function claimUnit(
   { platform, ledger, clock, home }: Pick<AuthorizeParts, 'platform' | 'ledger' | 'clock' | 'home'>,
   deviceId: string,
+  tag: TagName,
   { cti, ordinal, exp }: LeavingUnit,
 ): Promise<'claimed' | 'refused' | 'later'> {
   const right = { candidates: [ordinal], all: false, exp, rightClass: 'exit', deviceId } as const
   const nonce = Buffer.from(cti).toString('hex')
-  if (!ledger.claims.isFree(nonce, 'exit', ordinal, clock.now().nowMs, false)) return 'refused'
+  const { claims } = ledger
+  if ('epc' in tag && claims.hasLeft(nonce, tag.epc)) return 'claimed'
+  if (!claims.isFree(nonce, 'exit', ordinal, clock.now().nowMs, false)) return 'refused'
   const answer = home.isElsewhere ? await home.request({ ...right, cti: nonce }) : undefined
   if (answer && 'refused' in answer) return 'later'
   // Another agent let a tag leave for this unit, and both have left.
@@ -95,8 +107,10 @@ async function claimUnit(
   const granted = answer && 'ordinals' in answer ? answer.redemptionId : undefined
   const redemptionId = granted ?? newId('rdm', platform)
   const homeRequestId = answer?.redemptionId
-  const request = { ...right, source: 'receipt', nonce, redemptionId, homeRequestId } as const
-  const claimed = await ledger.claim({ ...request, nowMs: clock.now().nowMs }, () => undefined)
+  const request = { ...right, source: 'receipt', nonce, redemptionId, homeRequestId, nowMs: clock.now().nowMs } as const
+  // A tag that left before, for another sale, does not keep this unit from being used up.
+  const isNamed = claims.isTagFree({ ...request, tag })
+  const claimed = await ledger.claim({ ...request, ...(isNamed && { tag }) }, () => undefined)
   if (!claimed.ok) return 'refused'
   await ledger.settle(redemptionId, 'confirmed', clock.now().nowMs)
   if (homeRequestId !== undefined) void home.reportOutcomes()

@@ -161,6 +161,23 @@ export function isSaleOver({ ledger: { claims, till } }: Pick<ReportParts, 'ledg
   return claims.isDenied(saleKey) || hasComeBack(till, saleKey)
 }
 
+/**
+ * Numbers of the units of a receipt for whose product a tag passed a gate (`tillSales.passByProduct`): one of them for
+ * each tag. The cloud binds the tag to one of them.
+ */
+export function passedUnits({ ledger }: Pick<ReportParts, 'ledger'>, sale: ReceiptClaims | KnownSale): number[] {
+  if (!('cti' in sale) || !sale.entries) return []
+  const entries = sale.entries.map(hexOf)
+  const passed: number[] = []
+  for (const name of ledger.till.pieces.tagsOf(hexOf(sale.cti))) {
+    const gtin = name.startsWith('E') ? parseEpc(name.slice(1))?.gtin14 : undefined
+    const entry = gtin === undefined ? '' : hexOf(receiptEntry(sale.cti, 'gtin', gtin))
+    const n = entries.findIndex((each, i) => each === entry && !passed.includes(i))
+    if (n >= 0) passed.push(n)
+  }
+  return passed
+}
+
 /** True if a till reported after `sinceMs`, trusted time, that the goods with this tag came back. `keys`: its names. */
 export function isBackSince(till: Pick<TillReports, 'tag'>, keys: readonly string[], sinceMs: number): boolean {
   return keys.some((key) => {

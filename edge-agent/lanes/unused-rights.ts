@@ -7,7 +7,7 @@ import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { KnownProduct } from '../items/item-file.ts'
-import { reportedGoods } from '../decisions/sale-goods.ts'
+import { passedUnits, reportedGoods } from '../decisions/sale-goods.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
@@ -50,7 +50,8 @@ export function unusedRights(
   const { claims } = opened
   const { key, units, isOver } = reportedGoods(parts, claims)
   if (isOver) return undefined
-  const left = [...units.keys()].filter((n) => !units[n]?.cameBack && !units[n]?.isRecalled)
+  const passed = passedUnits(parts, claims)
+  const left = [...units.keys()].filter((n) => !units[n]?.cameBack && !units[n]?.isRecalled && !passed.includes(n))
   return {
     claims,
     policy: trust.policy?.policy,

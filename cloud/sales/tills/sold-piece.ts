@@ -6,6 +6,7 @@ import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { goodsOf, isRecalled, recallsByEan, eanOf } from '../../protection/items/recalls.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
+import { findRight, storeGone } from '../../protection/rights/rights.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { bindPieces } from './bind-pieces.ts'
 import { givesRights } from './doubts.ts'
@@ -50,6 +51,9 @@ export async function bindSoldPiece(
     )
     return true
   }
+  // The tag leaves with the goods, so the receipt releases no other one for this unit.
+  const release = { lineId: bound.line_id, unitNo: bound.unit_no, rightClass: 'release', purchaseId } as const
+  if (!(await findRight(db, release))) await storeGone(db, [release], `passed/${epc}`)
   if (units.length === 0 && purchase.security_tag_status === 'deactivated')
     await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.

@@ -18,7 +18,7 @@ export interface AcceptedReceipts {
    * unpaid tag may also take an entry that names only its product.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
-  /** The unit that let this tag leave. Undefined if the receipt was presented with the tag nearby, which used its right. */
+  /** The unit that lets this tag leave. */
   unitOf(tag: string, atMs: number): LeavingUnit | undefined
 }
 
@@ -38,8 +38,8 @@ interface Accepted {
   untilMs: number
   /** Key: content of a receipt entry, hex. Value: numbers of the unused units with this entry. */
   left: Map<string, number[]>
-  /** Tags with an entry, each with the unit that it took here. */
-  tags: Map<string, number | undefined>
+  /** Tags with an entry, each with its number. */
+  tags: Map<string, number>
 }
 
 /** The receipts of one gate. */
@@ -70,7 +70,7 @@ export function acceptedReceipts(): AcceptedReceipts {
         left.set(hex, [...(left.get(hex) ?? []), n])
       }
       accepted = accepted.filter((receipt) => receipt.untilMs > atMs).slice(-RECEIPTS_LIMIT + 1)
-      const tags = new Map(taken.map(({ tag }) => [tag, undefined]))
+      const tags = new Map(taken.map(({ tag, entry }) => [tag, entry]))
       accepted.push({ cti, exp, untilMs: atMs + ACCEPTED_MS, left, tags })
     },
     unitOf(tag, atMs) {

@@ -13,20 +13,19 @@ import type { Replica } from '../../items/replica.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
 import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
-import type { ReleasedUnits } from './released-units.ts'
+import type { ReleasedUnit, ReleasedUnits } from './released-units.ts'
 import type { SoldPieces } from './sold-pieces.ts'
 import { acceptedReceipts, tagsOfReceipt, type AcceptedReceipts, type TagEntry } from './accepted-receipts.ts'
 import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from './tags/deduplicate.ts'
 import { Presence, type StationaryTag } from './tags/presence.ts'
 
 /**
- * Tags that left one gate because they are paid, or for a unit of a receipt. The gate reports a tag 30 s after its last
- * read, if that read was not inside. Until then the shopper may still present a receipt, and that receipt needs the exit
- * right of a paid tag.
+ * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until then
+ * the shopper may still present a receipt, and that receipt needs the exit right.
  */
 interface Departures {
-  /** Adds a tag that left. `unit`: the unit of a receipt that let it leave; undefined: a paid tag. */
-  left(tag: string, atMs: number, unit?: LeavingUnit): void
+  /** Adds a tag that left. */
+  left(tag: string, atMs: number): void
   /** Call it for every read. Ignores tags that have not left. */
   seen(tag: string, zone: Zone, atMs: number): void
   /** Drops paid tags whose exit right a receipt used. */
@@ -35,7 +34,7 @@ interface Departures {
    * Removes the tags without a read for 30 s. Of these, returns the tags whose last read was not inside, with the time
    * of leaving.
    */
-  removeGone(atMs: number): { tag: string; leftMs: number; unit: LeavingUnit | undefined }[]
+  removeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
 /** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (accepted-receipts.ts). */
@@ -45,14 +44,10 @@ const LIMIT = 2_000
 
 /** Starts without tags. */
 function departures(): Departures {
-  const waiting = new Map<
-    string,
-    { leftMs: number; lastMs: number; isInside: boolean; unit: LeavingUnit | undefined }
-  >()
+  const waiting = new Map<string, { leftMs: number; lastMs: number; isInside: boolean }>()
   return {
-    left(tag, atMs, unit) {
-      if (waiting.size < LIMIT || waiting.has(tag))
-        waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false, unit })
+    left(tag, atMs) {
+      if (waiting.size < LIMIT || waiting.has(tag)) waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false })
     },
     seen(tag, zone, atMs) {
       const departure = waiting.get(tag)
@@ -61,12 +56,12 @@ function departures(): Departures {
       departure.isInside = zone === 'inside'
     },
     drop(isUsedUp) {
-      for (const [tag, { unit }] of waiting) if (!unit && isUsedUp(tag)) waiting.delete(tag)
+      for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
     },
     removeGone(atMs) {
       const gone = [...waiting].filter(([, { lastMs }]) => atMs - lastMs >= GONE_MS)
       for (const [tag] of gone) waiting.delete(tag)
-      return gone.flatMap(([tag, { leftMs, isInside, unit }]) => (isInside ? [] : [{ tag, leftMs, unit }]))
+      return gone.flatMap(([tag, { leftMs, isInside }]) => (isInside ? [] : [{ tag, leftMs }]))
     },
   }
 }
@@ -121,7 +116,9 @@ export interface GateParts {
   deviceId: string
   platform: Platform
   items: Pick<Replica, 'find' | 'isBehind' | 'confirmedMs'>
-  released: Pick<ReleasedUnits, 'covers' | 'tagsOfReceipt' | 'unitOf'>
+  released: Pick<ReleasedUnits, 'covers' | 'isFor' | 'unitOf'>
+  /** Units of a receipt that were used for a tag, here or elsewhere. */
+  tagsOfReceipt(cti: Uint8Array): TagEntry[]
   pieces: Pick<SoldPieces, 'covers'>
   /** Trusted time, ms. */
   nowMs(): number
@@ -133,13 +130,13 @@ export interface GateParts {
   /** How long an alarm sounds, s. */
   sirenSeconds: number
   record: DeviceJournal['add']
-  /** Called when a unit of a receipt lets a tag leave. */
-  onLeft(tag: string, unit: LeavingUnit): void
   /**
-   * Called when a tag has left and is no longer read. `leftMs`: trusted time. `unit`: the unit of a receipt that let it
-   * leave; undefined: a paid tag.
+   * Called when a unit of a receipt lets a tag leave. `isSure`: false if the gate cannot tell arrival from exit, so the
+   * goods may still be here.
    */
-  onGone(tag: string, leftMs: number, unit: LeavingUnit | undefined): void
+  onLeft(tag: string, unit: LeavingUnit, isSure: boolean): void
+  /** Called when a paid tag has left and is no longer read. `leftMs`: trusted time. */
+  onGone(tag: string, leftMs: number): void
   /** Stationary tags that the gate had before the restart. Undefined for a new gate. */
   stationaryTags: readonly StationaryTag[] | undefined
   /** Shows an alarm on the gate's display. `eventId`: event of the alarm; undefined if it was not stored. */
@@ -180,6 +177,8 @@ export class GateLane {
   readonly #waitingForItems = new Set<string>()
   readonly #watched = new Set<string>()
   readonly #cancels = new Set<Cancel>()
+  /** True if antennas tell inside from outside. */
+  #hasSides = false
   #isStopped = false
 
   constructor(parts: GateParts) {
@@ -212,6 +211,7 @@ export class GateLane {
   see(tag: string, zone: Zone, seenAtMs: number): void {
     const atMs = this.#parts.platform.clock.elapsed()
     this.counts.reads++
+    this.#hasSides ||= zone !== 'none'
     if (atMs - seenAtMs > LATE_MS) {
       this.counts.late++
       return this.#late.add(tag, atMs - seenAtMs)
@@ -240,11 +240,17 @@ export class GateLane {
   nearbyTagsOf(claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     const atMs = this.#parts.platform.clock.elapsed()
     const here = new Set([...this.#presence.near(NEARBY_MS, atMs), ...this.#alarms.tags(atMs)])
-    return tagsOfReceipt(
+    // Units that were used for a tag let only this one leave.
+    const known = this.#parts.tagsOfReceipt(claims.cti)
+    const own = known.filter(({ tag, entry }) => here.has(tag) && unused.includes(entry))
+    const others = tagsOfReceipt(
       claims,
-      unused,
-      [...here].map((tag) => ({ tag, isPaid: this.#isPaid(tag) })),
+      unused.filter((n) => known.every(({ entry }) => entry !== n)),
+      [...here]
+        .filter((tag) => own.every((each) => each.tag !== tag))
+        .map((tag) => ({ tag, isPaid: this.#isPaid(tag) })),
     )
+    return [...own, ...others]
   }
 
   /**
@@ -253,14 +259,25 @@ export class GateLane {
    */
   acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
-    // Tags that were released with this receipt already have an entry of the receipt.
-    const released = this.#parts.released.tagsOfReceipt(claims.cti)
-    this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
-    this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
+    // Units that were used for a tag let only this one leave.
+    const known = this.#parts.tagsOfReceipt(claims.cti)
+    this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...known])
+    this.#departures.drop((tag) => this.#hasLeftFor(tag, this.#receipts.covers(tag, clock.elapsed(), true)))
     this.#alarms.resolve(
-      (tag) => mayBeCovered(itemOf(this.#parts.items, tag)) && this.#receipts.covers(tag, clock.elapsed()),
+      (tag) =>
+        this.#hasLeftFor(
+          tag,
+          mayBeCovered(itemOf(this.#parts.items, tag)) && this.#receipts.covers(tag, clock.elapsed()),
+        ),
       'receipt',
     )
+  }
+
+  /** Notes the unit of a receipt for which a tag has left before. Returns `isCovered`. */
+  #hasLeftFor(tag: string, isCovered: boolean): boolean {
+    const unit = isCovered ? this.#receipts.unitOf(tag, this.#parts.platform.clock.elapsed()) : undefined
+    if (unit) this.#parts.onLeft(tag, unit, this.#hasSides)
+    return isCovered
   }
 
   /** Ends alarms of items that are paid now. */
@@ -268,9 +285,9 @@ export class GateLane {
     this.#alarms.resolve((tag) => this.#isPaid(tag), 'late_status')
   }
 
-  /** Ends alarms of units that are released now. */
-  releasesChanged(): void {
-    this.#alarms.resolve((tag) => this.isReleased(tag), 'release')
+  /** Ends the alarm of a unit that is released now. */
+  released(unit: ReleasedUnit): void {
+    this.#alarms.resolve((tag) => this.#parts.released.isFor(unit, tag) && this.isReleased(tag), 'release')
   }
 
   /** True if an agent of the store has just released this tag, and no status of its item forbids that it leaves. */
@@ -341,15 +358,14 @@ export class GateLane {
   }
 
   /**
-   * Calls the `covers` of releases and receipts, even if the first returns true, because each assigns one of its units to
-   * this tag. Otherwise a released unit of a receipt could cover two tags. A piece is used only if neither covers the tag.
+   * What lets the tag leave. The first that does assigns one of its units to the tag. A unit of a receipt that was released,
+   * too, covers no second tag (`ReleasedUnits.left`).
    */
   #coverage(tag: string): 'receipt' | 'released' | 'sold_piece' | undefined {
     const { deviceId, items, released, pieces, platform } = this.#parts
     const item = itemOf(items, tag)
-    const isReleased = released.covers(tag, item?.backMs)
     if (this.#receipts.covers(tag, platform.clock.elapsed())) return 'receipt'
-    if (isReleased) return 'released'
+    if (released.covers(tag, item?.backMs)) return 'released'
     return item && pieces.covers(deviceId, tag, item) ? 'sold_piece' : undefined
   }
 
@@ -376,15 +392,14 @@ export class GateLane {
     })
     const atMs = platform.clock.elapsed()
     const unit = this.#unitOf(tag, reason, atMs)
-    if (unit) this.#parts.onLeft(tag, unit)
-    // If the tag was near when its receipt was presented, the redemption of the receipt used the exit right.
-    const isPaid = (reason === 'paid' || reason === 'sold_piece') && !this.#receipts.covers(tag, atMs, true)
-    if (unit || isPaid) this.#departures.left(tag, atMs, unit)
+    if (unit) this.#parts.onLeft(tag, unit, this.#hasSides)
+    else if (reason === 'paid' || reason === 'sold_piece') this.#departures.left(tag, atMs)
   }
 
   /** The unit of a receipt that lets a tag leave for this reason. */
   #unitOf(tag: string, reason: TagAssessment['reason'], atMs: number): LeavingUnit | undefined {
-    if (reason === 'receipt') return this.#receipts.unitOf(tag, atMs)
+    const isByReceipt = reason === 'receipt' || (reason === 'paid' && this.#receipts.covers(tag, atMs, true))
+    if (isByReceipt) return this.#receipts.unitOf(tag, atMs)
     return reason === 'released' ? this.#parts.released.unitOf(tag) : undefined
   }
 
@@ -392,7 +407,7 @@ export class GateLane {
     const { platform, nowMs, onGone } = this.#parts
     const atMs = platform.clock.elapsed()
     this.#presence.tidy(atMs)
-    for (const { tag, leftMs, unit } of this.#departures.removeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs), unit)
+    for (const { tag, leftMs } of this.#departures.removeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
     this.#later(TIDY_MS, () => this.#tidy())
   }
 

@@ -19,6 +19,7 @@ import { openWalkRecorder, type WalkRecorder } from './walk-recorder.ts'
 import { ReleasedUnits, type ReleasedUnit } from './released-units.ts'
 import type { SoldPieces } from './sold-pieces.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
  * Claims the exit rights of tags that have left, one tag at a time. If a claim may succeed later, retries it every
@@ -48,6 +49,10 @@ const WAITING_LIMIT = 2_000
 const REMEMBERED_MS = 3_600_000
 const REMEMBERED_LIMIT = 10_000
 
+/** What a claim uses up: a tag may leave again for another sale. */
+const nameOf = (tag: TagName, unit: LeavingUnit | undefined) =>
+  `${gateTagOf(tag)} ${unit ? `${Buffer.from(unit.cti).toString('hex')} ${unit.ordinal}` : ''}`
+
 interface Waiting {
   deviceId: string
   tag: TagName
@@ -71,12 +76,12 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
     done.set(tag, clock.elapsed())
   }
 
-  const isDone = (tag: string) => clock.elapsed() - (done.get(tag) ?? Number.NEGATIVE_INFINITY) < REMEMBERED_MS
+  const isDone = (name: string) => clock.elapsed() - (done.get(name) ?? Number.NEGATIVE_INFINITY) < REMEMBERED_MS
 
   async function work(): Promise<void> {
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
-      if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
+      if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(nameOf(next.tag, next.unit))) continue
       // If the claim throws, the agent retries it later. A full disk is expected, so that error is not logged.
       const became = await claim(next.deviceId, next.tag, next.leftMs, next.unit).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
@@ -84,7 +89,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
         return 'later' as const
       })
       if (became === 'later') later.push(next)
-      else remember(gateTagOf(next.tag))
+      else remember(nameOf(next.tag, next.unit))
     }
     waiting = [...later, ...waiting]
   }
@@ -101,7 +106,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
 
   return {
     add(deviceId, tag, leftMs, unit) {
-      if (isStopped || waiting.length >= WAITING_LIMIT || isDone(gateTagOf(tag))) return
+      if (isStopped || waiting.length >= WAITING_LIMIT || isDone(nameOf(tag, unit))) return
       waiting.push({ deviceId, tag, leftMs, unit })
       start()
     },
@@ -114,8 +119,9 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
   }
 }
 
-interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onAwaited' | 'onHandled' | 'operatorName'> {
+interface GatesParts extends Pick<HandledAlarmsParts, 'onAwaited' | 'onHandled' | 'operatorName'> {
   platform: Platform
+  ledger: HandledAlarmsParts['ledger'] & { claims: Pick<Ledger['claims'], 'tagsOf'> }
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>
   journal: DeviceJournal
@@ -221,9 +227,8 @@ export class Gates {
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void {
     const { pieces } = this.#parts
     const saleKey = Buffer.from(claims.cti).toString('hex')
-    // The goods of a sale leave by its receipt or by product, never by both: else each piece would let two tags leave.
-    if (pieces.hasPassed(saleKey)) return
     this.#laneOf(deviceId).acceptReceipt(claims, unused, taken)
+    // This receipt covers the tags of its goods. Without this, the pieces of its sale would cover as many again.
     if (claims.entries && claims.entries.length > 0) pieces.end(saleKey)
   }
 
@@ -232,10 +237,10 @@ export class Gates {
     this.#released.left(unit, gateTagOf(tag), true)
   }
 
-  /** Handles a verified release of this agent or of another agent of the store. */
+  /** Handles a verified release of this agent or of another agent of the store (`ReleasedUnit`). */
   onReleased(unit: ReleasedUnit): void {
     if (!this.#released.add(unit)) return
-    for (const { lane } of this.#gates.values()) lane.releasesChanged()
+    for (const { lane } of this.#gates.values()) lane.released(unit)
   }
 
   counts(): ReadonlyMap<string, GateCounts> {
@@ -266,11 +271,13 @@ export class Gates {
       signal: (command) => signal(deviceId, command),
       sirenSeconds: sirenSecondsOf(deviceId),
       record: journal.add,
-      onLeft: (tag, unit) => {
+      onLeft: (tag, unit, isSure) => {
         this.#released.left(unit, tag, false)
         this.#parts.onLeft(deviceId, tagNameOf(tag), unit)
+        if (isSure) this.#exits.add(deviceId, tagNameOf(tag), this.#parts.nowMs(), unit)
       },
-      onGone: (tag, leftMs, unit) => this.#exits.add(deviceId, tagNameOf(tag), leftMs, unit),
+      onGone: (tag, leftMs) => this.#exits.add(deviceId, tagNameOf(tag), leftMs, undefined),
+      tagsOfReceipt: (cti) => this.#tagsOfReceipt(cti),
       onAlarm: (tag, assessment, eventId) => {
         const name = tagNameOf(tag)
         if (eventId !== undefined) this.alarms.raised(deviceId, eventId, 'epc' in name ? name.epc : name.tagUid)
@@ -281,6 +288,14 @@ export class Gates {
     this.#gates.set(deviceId, { lane, saved: stationaryTags ? JSON.stringify(stationaryTags) : '' })
     this.#saving ??= platform.timers.after(SAVE_MS, () => this.#saveAll())
     return lane
+  }
+
+  #tagsOfReceipt(cti: Uint8Array): TagEntry[] {
+    const units = this.#parts.ledger.claims.tagsOf(Buffer.from(cti).toString('hex'))
+    return [
+      ...units.map(({ ordinal, epc }) => ({ tag: gateTagOf({ epc }), entry: ordinal })),
+      ...this.#released.tagsOfReceipt(cti),
+    ]
   }
 
   #zonesOf(sourceId: string): ReadonlyMap<number, Zone> | undefined {

@@ -25,6 +25,8 @@ export interface ReleasedUnit {
   /** Until this time the gates stay silent for the unit, trusted ms. */
   readonly untilMs: number
   readonly tag?: string
+  /** True if this agent released it: then it knew the tags that had passed for pieces of the sale. */
+  readonly isOwn?: boolean
 }
 
 /** What identifies the unit: an entry of a receipt, or the item hash of an authorization token. */
@@ -113,7 +115,7 @@ export class ReleasedUnits {
     for (const id of this.#open) {
       const unit = this.#units.get(id)
       if (!unit || !this.#isActive(unit) || !isSince(unit) || !fits(unit.proof)) continue
-      if (unit.proof.kind === 'receipt' && this.#parts.hasPassed(hexOf(unit.proof.cti))) continue
+      if (unit.proof.kind === 'receipt' && !unit.isOwn && this.#parts.hasPassed(hexOf(unit.proof.cti))) continue
       this.#change(id, { ...unit, tag })
       return true
     }
@@ -127,8 +129,8 @@ export class ReleasedUnits {
   }
 
   /**
-   * Notes that a unit of a receipt has let this tag leave, so that it covers no other one. `isElsewhere`: at a gate of
-   * another agent. What that agent says silences no gate here: a unit that is not known to be released covers nothing.
+   * Notes that a unit of a receipt has let this tag leave, so that it covers no other one. A unit that is not known to be
+   * released covers nothing afterwards. `isElsewhere`: at a gate of another agent, which displaces no unit of others here.
    */
   left(unit: LeavingUnit, tag: string, isElsewhere: boolean): void {
     const id = idOf({ kind: 'receipt', entry: '', ...unit })
@@ -138,13 +140,20 @@ export class ReleasedUnits {
       const isOther = !unitsThatFit(tag)(known.proof)
       return this.#change(id, { ...known, ...(isOther ? { isSuperseded: true } : { tag }) })
     }
+    if (isElsewhere && this.#units.size >= UNITS_LIMIT / 2) return
     const untilMs = Math.min(this.#parts.nowMs() + SILENT_SECONDS * 1_000, unit.exp * 1_000)
     this.#makeRoom()
     this.#change(id, {
       proof: { kind: 'receipt', entry: '', ...unit },
       untilMs,
-      ...(isElsewhere ? { isSuperseded: true } : { tag }),
+      isSuperseded: true,
+      ...(!isElsewhere && { tag }),
     })
+  }
+
+  /** True if the tag may be the one of this unit. */
+  isFor(unit: ReleasedUnit, tag: string): boolean {
+    return unit.tag === tag || (unit.tag === undefined && unitsThatFit(tag)(unit.proof))
   }
 
   /** Tags of the released units of this receipt, each with the ordinal of its entry in the receipt. */
@@ -281,7 +290,8 @@ export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedReleas
   const tag = tags.find((each) => unitsThatFit(each)(opened.proof))
   if (tags.length > 0 && tag === undefined) return refuse('the named tag is not the unit of the receipt or token')
   const untilMs = Math.min(releasedS + SILENT_SECONDS, opened.endsS ?? Number.POSITIVE_INFINITY) * 1_000
-  return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }
+  const isOwn = senderId === parts.agentId
+  return { ok: true, unit: { proof: opened.proof, untilMs, isOwn, ...(tag !== undefined && { tag }) } }
 }
 
 type CheckedExit = { ok: true; unit: LeavingUnit; tag: TagName } | { ok: false; why: string }

@@ -1,5 +1,6 @@
 import { decide, isStaffPriced } from '../../../policy/decide.ts'
 import { isolatedDenial } from '../../../policy/decide-units.ts'
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { productHash } from '../../../policy/sold-pieces.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
@@ -40,6 +41,8 @@ export class SoldPieces {
   readonly #parts: SoldPiecesParts
   /** Tags that passed, until the use is stored, with their sale and product. */
   readonly #passing = new Map<string, { sale: string; product: string }>()
+  /** Sales whose pieces end, until that is stored. */
+  readonly #ending = new Set<string>()
   #writes: Promise<void> = Promise.resolve()
 
   constructor(parts: SoldPiecesParts) {
@@ -58,7 +61,7 @@ export class SoldPieces {
     const revokedTills = (trust.policy?.revokedTills ?? []).map(({ tillId }) => tillId)
     const free = ledger.till.pieces
       .free(product, Math.floor(clock.now().nowMs / 1_000), policy.tillSales.agents, revokedTills)
-      .filter(({ sale }) => !isSaleOver({ ledger }, sale))
+      .filter(({ sale }) => !this.#ending.has(sale) && !isSaleOver({ ledger }, sale))
     const known = this.#passing.get(tag)
     if (known) return free.some(({ sale }) => sale === known.sale)
     const found = free.find(({ sale, left }) => left > this.#passingFor(sale, product))
@@ -74,11 +77,37 @@ export class SoldPieces {
     return isPassing || this.#parts.ledger.till.pieces.usesOf(sale).count > 0
   }
 
+  /** The receipt of a sale releases this tag: it uses a piece of its product. Without a known product, all of them end. */
+  release(sale: string, { epc }: ItemIdentifiers): void {
+    const { ledger, items, trust, clock, storeId, onChanged } = this.#parts
+    const policy = trust.policy?.policy
+    const gtin = epc === undefined ? undefined : parseEpc(epc)?.gtin14
+    if (epc === undefined || gtin === undefined || !policy || !isOn(policy)) return this.end(sale)
+    const product = productHash(storeId, gtin)
+    const free = ledger.till.pieces.free(product, Math.floor(clock.now().nowMs / 1_000), policy.tillSales.agents)
+    const tag = epc
+    if (this.#passing.has(tag) || free.every((each) => each.sale !== sale)) return
+    this.#passing.set(tag, { sale, product })
+    void this.#write(
+      () => {
+        const names = items.keysOf('epc', epc)
+        ledger.till.pieces.use(sale, product, names[0] ?? '', Math.floor(clock.now().nowMs / 1_000), 0)
+      },
+      () => {
+        this.#passing.delete(tag)
+        onChanged()
+      },
+    )
+  }
+
   /** Ends the pieces of a sale. Returns at once. */
   end(sale: string): void {
     const { ledger, trust, clock, onChanged } = this.#parts
     if (!isOn(trust.policy?.policy)) return
-    this.#write(() => ledger.till.pieces.end(sale, Math.floor(clock.now().nowMs / 1_000)), onChanged)
+    this.#ending.add(sale)
+    this.#write(() => ledger.till.pieces.end(sale, Math.floor(clock.now().nowMs / 1_000)), onChanged).finally(() =>
+      this.#ending.delete(sale),
+    )
   }
 
   /** Resolves when all uses are stored. */

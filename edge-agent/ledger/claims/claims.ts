@@ -1,149 +1,20 @@
 import type { Database as Connection } from 'better-sqlite3'
+import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { ItemIdentifierInput } from '../../../policy/item-identifiers.ts'
 import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
 import type { Metadata } from '../file/watermark.ts'
 import { ClaimLimits, type ClaimResult, type ClaimRequest } from './claim-request.ts'
+import { TagRights, openUnresolvedRedemptions, type UnresolvedRedemptions, RedeemedRights } from './redeemed-rights.ts'
 import {
-  TagRights,
-  openUnresolvedRedemptions,
-  type UnresolvedRedemptions,
-  type Resolver,
-  RedeemedRights,
-  type ReceiptRight,
-} from './redeemed-rights.ts'
-
-/** Number of failed attempts after which only staff may try again. */
-const ATTEMPTS_LIMIT = 2
-
-interface ClaimRow {
-  redemption_id: string
-  attempt: number
-  state: string
-}
-
-/** A right that may be claimed now. */
-interface FreeRight {
-  ordinal: number
-  attempt: number
-}
-
-/** The rights of one class of a receipt. */
-type ReceiptRights = Omit<ReceiptRight, 'ordinal'>
-
-/** Decides which rights may be claimed now. */
-class FreeRights {
-  readonly #redeemed: RedeemedRights
-  readonly #unresolved: UnresolvedRedemptions
-  readonly #latest
-  readonly #named
-
-  constructor(db: Connection, redeemed: RedeemedRights, unresolved: UnresolvedRedemptions) {
-    this.#redeemed = redeemed
-    this.#unresolved = unresolved
-    this.#latest = db.prepare<[string, string, number], ClaimRow>(
-      'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
-    )
-    this.#named = db.prepare<[ReceiptRights], { ordinal: number }>(
-      `SELECT ordinal FROM claim WHERE nonce = @cti AND right_class = @rightClass
-       UNION SELECT ordinal FROM used_right WHERE cti = @cti AND right_class = @rightClass`,
-    )
-  }
-
-  /** Rights of a receipt of which the ledger knows a claim or use: all others are free. */
-  namedOf(cti: string, rightClass: RightClass): ReadonlySet<number> {
-    return new Set(this.#named.all({ cti, rightClass }).map(({ ordinal }) => ordinal))
-  }
-
-  /** Returns the last claim of a token's step or a receipt's right. */
-  lastClaim(nonce: string, rightClass: RightClass, ordinal: number): ClaimRow | undefined {
-    return this.#latest.get(nonce, rightClass, ordinal)
-  }
-
-  /** Returns the rights that this request may use now, in the order of its candidates. */
-  freeFor(request: ClaimRequest): FreeRight[] {
-    const { nonce, rightClass, nowMs, operatorId, issuedS, reportedSeq } = request
-    const by: Resolver = { operator: operatorId !== undefined, issuedS, reportedSeq }
-    const isReceipt = request.source === 'receipt'
-    return request.candidates.flatMap((ordinal) => {
-      const right = { cti: nonce, rightClass, ordinal }
-      if (isReceipt && (this.#redeemed.isRedeemedElsewhere(right, nowMs) || !this.isFreeHere(right, by))) return []
-      if (this.#hasLeft(request, ordinal)) return []
-      const attempt = this.#freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
-      return attempt === undefined || !this.#receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
-    })
-  }
-
-  /** True if the request must not use the right of this unit or step, because its goods have left. */
-  #hasLeft({ source, nonce, receipt, unlessLeft, nowMs }: ClaimRequest, n: number): boolean {
-    const unit =
-      source === 'receipt' ? { cti: nonce, ordinal: n } : receipt && { cti: receipt.cti, ordinal: receipt.ordinals[n] }
-    if (!unlessLeft || unit?.ordinal === undefined) return false
-    const exit = { cti: unit.cti, ordinal: unit.ordinal, rightClass: 'exit' } as const
-    return this.#redeemed.isRedeemedElsewhere(exit, nowMs) || !this.isFreeHere(exit, { operator: false })
-  }
-
-  /** Returns the attempt number for the next claim of the right. Undefined if the right may not be claimed. */
-  #freeAttempt(
-    nonce: string,
-    rightClass: RightClass,
-    ordinal: number,
-    by: Resolver,
-    isReceipt: boolean,
-  ): number | undefined {
-    const row = this.lastClaim(nonce, rightClass, ordinal)
-    if (!row) return 0
-    return isReceipt && this.#mayTryAgain(row, by) ? row.attempt + 1 : undefined
-  }
-
-  /** True if a right of a receipt may be claimed again after this claim. */
-  #mayTryAgain({ state, attempt, redemption_id: redemptionId }: ClaimRow, by: Resolver): boolean {
-    if (state === 'failed') return by.operator || attempt + 1 < ATTEMPTS_LIMIT
-    return state === 'unknown' && this.#unresolved.isResolvedFor(redemptionId, by)
-  }
-
-  /** True if no redemption in this ledger blocks the right: none by token, delegation or receipt. */
-  isFreeHere(right: ReceiptRight, by: Resolver, isIgnored: (redemptionId: string) => boolean = () => false): boolean {
-    const isUsed = this.#redeemed
-      .redemptionsOf(right)
-      .some((id) => !this.#unresolved.isResolvedFor(id, by) && !isIgnored(id))
-    return !isUsed && this.#freeAttempt(right.cti, right.rightClass, right.ordinal, by, true) !== undefined
-  }
-
-  /**
-   * Returns false if this agent has already used the receipt right of the token's step. Ignores redemptions that the
-   * cloud reported, because the cloud knew these redemptions when it issued the token.
-   */
-  #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Resolver, step: number): boolean {
-    const ordinal = receipt?.ordinals[step]
-    return !receipt || ordinal === undefined || this.isFreeHere({ cti: receipt.cti, rightClass, ordinal }, by)
-  }
-}
-
-/** Receipt rights that the steps of a token use, as the cloud reports them. */
-class TokenRights {
-  readonly #bind
-  readonly #boundTo
-
-  constructor(db: Connection) {
-    this.#bind = db.prepare(
-      'INSERT INTO token_right (nonce, step, cti, ordinal, until_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (nonce, step) DO NOTHING',
-    )
-    this.#boundTo = db.prepare<[string], { cti: string; ordinal: number }>(
-      'SELECT cti, ordinal FROM token_right WHERE nonce = ? ORDER BY step',
-    )
-  }
-
-  bind(nonce: string, step: number, right: { cti: string; ordinal: number }, untilS: number): void {
-    this.#bind.run(nonce, step, right.cti, right.ordinal, untilS)
-  }
-
-  receiptOf(nonce: string): { cti: string; ordinals: number[] } | undefined {
-    const rows = this.#boundTo.all(nonce)
-    const [first] = rows
-    return first && { cti: first.cti, ordinals: rows.map(({ ordinal }) => ordinal) }
-  }
-}
+  FreeRights,
+  TokenRights,
+  UnitTags,
+  unitOf,
+  type FreeRight,
+  type GoodsOfRequest,
+  type ReceiptUnit,
+} from './free-rights.ts'
 
 /** A claim without an outcome. */
 interface UnsettledClaim {
@@ -203,6 +74,7 @@ export class Claims {
   readonly #free: FreeRights
   readonly #tokens: TokenRights
   readonly #tags: TagRights
+  readonly #unitTags: UnitTags
   readonly #limits: ClaimLimits
   readonly #insert
   readonly #setState
@@ -218,7 +90,8 @@ export class Claims {
     this.#metadata = metadata
     this.unresolved = openUnresolvedRedemptions(db)
     this.#redeemed = new RedeemedRights(db)
-    this.#free = new FreeRights(db, this.#redeemed, this.unresolved)
+    this.#unitTags = new UnitTags(db)
+    this.#free = new FreeRights(db, this.#redeemed, this.unresolved, this.#unitTags)
     this.#tokens = new TokenRights(db)
     this.#tags = new TagRights(db, this.#redeemed, this.unresolved)
     this.#limits = new ClaimLimits(db, metadata)
@@ -246,14 +119,20 @@ export class Claims {
 
   claim(request: ClaimRequest): ClaimResult {
     if (this.#isPruned(request)) return { ok: false, reason: 'token_expired' }
-    const free = this.isTagFree(request) ? this.#free.freeFor(request) : []
+    const mayUse = this.isTagFree(request) && !this.#hasLeftForOther(request)
+    const free = mayUse ? this.#free.freeFor(request) : []
     const taken = request.all ? free : free.slice(0, 1)
     // This check comes before the revocation check. After `already_redeemed` the caller voids the token, and a repeated
     // request must get `already_redeemed` again.
     if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
     if (this.#isRevoked(request)) return { ok: false, reason: 'token_revoked' }
     if (this.#limits.isReached(request)) return { ok: false, reason: 'limit_exceeded' }
-    for (const right of taken) this.#insertClaim(request, right)
+    for (const right of taken) {
+      this.#insertClaim(request, right)
+      const unit = unitOf(request, right.ordinal)
+      const epc = request.tag?.epc
+      if (unit && unit.ordinal !== PASS && epc !== undefined) this.#unitTags.note(unit, epc, request.exp + RECEIPT_LIFE)
+    }
     this.#tags.add(request)
     this.#limits.count(request)
     return { ok: true, ordinals: taken.map(({ ordinal }) => ordinal), remaining: free.length - taken.length }
@@ -297,6 +176,35 @@ export class Claims {
   freeOf(cti: string, rightClass: RightClass, ordinals: readonly number[], nowMs: number, operator: boolean): number[] {
     const named = this.#free.namedOf(cti, rightClass)
     return ordinals.filter((n) => !named.has(n) || this.isFree(cti, rightClass, n, nowMs, operator))
+  }
+
+  /** True if the tag has left for another unit of this receipt: it uses no second exit. */
+  #hasLeftForOther({ rightClass, source, nonce, receipt, tag }: ClaimRequest): boolean {
+    const cti = source === 'receipt' ? nonce : receipt?.cti
+    return rightClass === 'exit' && cti !== undefined && tag?.epc !== undefined && this.hasLeft(cti, tag.epc)
+  }
+
+  /** True if a tag has left for a unit of this receipt. */
+  hasLeft(cti: string, epc: string): boolean {
+    return this.#unitTags.unitsOf(cti).some((unit) => unit.epc === epc && !this.isFreeHere(cti, 'exit', unit.ordinal))
+  }
+
+  /**
+   * True if a unit of a receipt was used for other goods than those with this tag, or with `unlessLeft`, if its goods have
+   * left: each unit is for one tag.
+   */
+  isOfOther(cti: string, ordinal: number, goods: GoodsOfRequest): boolean {
+    return this.#free.isOfOther({ cti, ordinal }, goods)
+  }
+
+  /** Units of a receipt that were used for a named tag. */
+  tagsOf(cti: string): { ordinal: number; epc: string }[] {
+    return this.#unitTags.unitsOf(cti)
+  }
+
+  /** The last unit of a receipt that was used for this tag. `until`: as the claim of the unit. */
+  unitOfTag(epc: string): (ReceiptUnit & { until: number }) | undefined {
+    return this.#unitTags.unitOf(epc)
   }
 
   /** True if no redemption in this ledger blocks the right for staff. Ignores uses that the cloud reported. */
@@ -446,7 +354,7 @@ export class Claims {
     if (before <= this.#floor) return
     this.#metadata.set('floor', String(before))
     this.#db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
-    for (const table of ['denied', 'used_right', 'token_right'])
+    for (const table of ['denied', 'used_right', 'token_right', 'unit_tag'])
       this.#db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
     this.#limits.prune(before)
     this.unresolved.prune()

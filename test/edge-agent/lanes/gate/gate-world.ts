@@ -86,7 +86,8 @@ export function gateWorld(
         return cloud.answer()
       },
       pieces: { covers: () => false },
-      released: { covers: () => false, tagsOfReceipt: () => [], unitOf: () => undefined },
+      released: { covers: () => false, isFor: () => false, unitOf: () => undefined },
+      tagsOfReceipt: () => [],
       onLeft: () => undefined,
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,

@@ -87,7 +87,7 @@ const showAtGate = (receipt: string) =>
 
 const NETWORKS = ['online', 'offline'] as const
 const TAG_IS = ['near', 'away'] as const
-const WAITS = { at_once: 0, after_two_minutes: 120_000 }
+const WAITS = { at_once: 1_000, after_two_minutes: 120_000 }
 
 describe('a receipt that was shown at the gate and then at a lane', () => {
   for (const network of NETWORKS)
@@ -103,13 +103,106 @@ describe('a receipt that was shown at the gate and then at a lane', () => {
           expect((await showAtGate(receipt)).authorized).toBe(true)
           expect(await leaves(first)).toBe(true)
           await store.world.advance(waitMs)
-          const released = await release(receipt)
-          if (waitMs > 0) expect(released).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+          expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
           await store.world.advance(2_000)
           expect(await leaves(second)).toBe(false)
-          if (waitMs > 0) expect((await detach({ receipt, epc: third })).authorized).toBe(false)
+          expect((await detach({ receipt, epc: third })).authorized).toBe(false)
           expect(await leaves(third)).toBe(false)
         })
+})
+
+describe('a unit of a receipt', () => {
+  for (const network of NETWORKS) {
+    it(`that a lane released lets no second tag leave that is near when the receipt is shown: ${network}`, async () => {
+      const [first, second] = [await newTag(), await newTag()]
+      const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+      if (network === 'offline') await offline()
+      expect((await release(receipt)).authorized).toBe(true)
+      expect(await leaves(first)).toBe(true)
+      await store.world.advance(15_000)
+      at(second, 1)
+      await store.world.advance(300)
+      await showAtGate(receipt)
+      expect(await leaves(second)).toBe(false)
+    })
+
+    for (const [hours, restart] of [
+      [0, false],
+      [1.1, true],
+    ] as const)
+      it(`whose hard tag was taken off lets no other tag leave: ${network}, ${hours} h later`, async () => {
+        const [first, second] = [await newTag(), await newTag()]
+        const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+        if (network === 'offline') await offline()
+        expect((await detach({ receipt, epc: first })).authorized).toBe(true)
+        await store.world.advance(hours * 3_600_000 + 60_000)
+        if (restart) await store.restart()
+        if (restart) await store.world.advance(70_000)
+        at(second, 1)
+        await store.world.advance(300)
+        await showAtGate(receipt)
+        expect(await leaves(second)).toBe(false)
+      })
+
+    it(`is released again for the tag that left, and for no other one: ${network}`, async () => {
+      const [first, second] = [await newTag(), await newTag()]
+      const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+      if (network === 'offline') await offline()
+      at(first, 1)
+      await store.world.advance(300)
+      expect((await showAtGate(receipt)).authorized).toBe(true)
+      expect(await leaves(first)).toBe(true)
+      await store.world.advance(600_000)
+      expect((await detach({ receipt, epc: second })).authorized).toBe(false)
+      expect((await detach({ receipt, epc: first })).authorized).toBe(true)
+    })
+
+    it(`leaves the goods of another receipt alone: ${network}`, async () => {
+      const [first, second, third] = [await newTag(), await newTag(), await newTag()]
+      const receipts = [1, 2].map(async () => (await store.buy([{ ean: product().ean, quantity: 1 }])).receipt)
+      const [one = '', two = ''] = await Promise.all(receipts)
+      if (network === 'offline') await offline()
+      expect((await release(one)).authorized).toBe(true)
+      await store.world.advance(5_000)
+      expect((await showAtGate(two)).authorized).toBe(true)
+      expect(await leaves(first)).toBe(true)
+      expect(await leaves(second)).toBe(true)
+      expect(await leaves(third)).toBe(false)
+    })
+  }
+
+  it('that was bound to a tag online lets no other tag leave offline', async () => {
+    const [first, second] = [await newTag(), await newTag()]
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect((await detach({ receipt, epc: first })).authorized).toBe(true)
+    await store.world.advance(5_000)
+    await offline()
+    expect(await leaves(first)).toBe(true)
+    await store.world.advance(400_000)
+    at(second, 1)
+    await store.world.advance(300)
+    await showAtGate(receipt)
+    expect(await leaves(second)).toBe(false)
+  })
+
+  it('is used up for each tag near the gate, also while the cloud is slow', async () => {
+    const tags: string[] = []
+    for (let i = 0; i < 4; i++) tags.push(await newTag())
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 4 }])
+    let isSlow = true
+    store.onFetch(async (url) => {
+      if (isSlow && /verify|authoriz/i.test(url))
+        await new Promise<void>((resolve) => void store.world.timers.after(1_900, resolve))
+      return true
+    })
+    for (const tag of tags) at(tag, 1)
+    await store.world.advance(300)
+    expect((await showAtGate(receipt)).authorized).toBe(true)
+    for (const tag of tags) expect(await leaves(tag)).toBe(true)
+    isSlow = false
+    await store.world.advance(90_000)
+    expect((await release(receipt)).authorized).toBe(false)
+  })
 })
 
 describe('a receipt that released a label without its tag', () => {
@@ -205,13 +298,25 @@ describe('a piece that a till sold by product', () => {
     await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.passByProduct === 15)
   })
 
+  it('leaves the second one to the receipt, after the minutes of the first', async () => {
+    const [first, second, third] = [await newTag(), await newTag(), await newTag()]
+    const receipt = await sell(2)
+    await store.until('the report', () => store.agent.ledger.journal.waiting === 0)
+    expect(await leaves(first)).toBe(true)
+    await store.world.advance(20 * 60_000)
+    expect((await release(receipt)).authorized).toBe(true)
+    expect(await leaves(second)).toBe(true)
+    expect(await leaves(third)).toBe(false)
+    expect((await release(receipt)).authorized).toBe(false)
+  })
+
   let number = 0
-  async function sell(): Promise<string> {
+  async function sell(quantity = 1): Promise<string> {
     const body = {
       saleId: `p${++number}`,
       tillId: 'till-1',
       occurredAt: new Date(store.world.clock.wall()).toISOString(),
-      lines: [{ ean: product().ean, quantity: 1, priceUnit: 990, vat: 19 }],
+      lines: [{ ean: product().ean, quantity, priceUnit: 990, vat: 19 }],
     }
     const headers = { authorization: `Bearer ${credential}` }
     const answer = await store.local('/v1/sales', { method: 'POST', body, headers })
