@@ -105,7 +105,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     what: 'The ledger accepts a second claim on a confirmed release right.',
     changes: [
       change(
-        'edge-agent/ledger/claims/claims.js',
+        'edge-agent/ledger/claims/free-rights.js',
         'if (!row)\n            return 0;',
         "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;",
       ),

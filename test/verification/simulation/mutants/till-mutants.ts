@@ -65,7 +65,13 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'piece-and-release',
     what: 'A tag leaves for a piece of a sale, and another one because its receipt released a label.',
-    changes: [change('edge-agent/decisions/authorize.js', 'this.#parts.pieces.end(saleKey)', 'void saleKey')],
+    changes: [
+      change(
+        'edge-agent/decisions/authorize.js',
+        'this.#parts.pieces.release(saleKey, identifiers)',
+        'void identifiers',
+      ),
+    ],
     faults: ['tills'],
   },
   {
