@@ -31,6 +31,7 @@ interface KnownHealth {
   readonly sinceMs: number
 }
 
+const SEVERITY: Readonly<Record<DeviceHealth, number>> = { ready: 0, degraded: 1, absent: 2 }
 const FIRST_DETAIL = 'the agent has not reached it since its start'
 
 /**
@@ -188,7 +189,20 @@ export class Devices {
 
   /** Health of the devices for the cloud. `version` rises with each change. */
   get health(): { readonly version: number; readonly devices: readonly KnownHealth[] } {
-    return { version: this.#health.version, devices: this.#health.of(this.statuses) }
+    return { version: this.#health.version, devices: this.#lanesOf(this.#health.of(this.statuses)) }
+  }
+
+  /** Health of the lanes: a lane is as healthy as its worst device, because a gate without its reader sees nothing. */
+  #lanesOf(devices: readonly KnownHealth[]): KnownHealth[] {
+    const lanes = new Map<string, KnownHealth>()
+    for (const device of devices) {
+      const laneId = this.wiring.laneOf(device.deviceId)
+      const worst = lanes.get(laneId)
+      const detail = laneId === device.deviceId ? device.detail : `${device.deviceId}: ${device.detail}`
+      if (!worst || SEVERITY[device.state] > SEVERITY[worst.state])
+        lanes.set(laneId, { ...device, deviceId: laneId, detail })
+    }
+    return [...lanes.values()]
   }
 
   /** Undefined before `start`. */

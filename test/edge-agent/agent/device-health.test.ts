@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { AgentWatch } from '../../../cloud/protection/agents/watch/incidents.ts'
+import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
 import { cutLine } from '../../support/memory-broker.ts'
@@ -57,6 +58,30 @@ it.each([
   expect((await device()).agentId).toBe(store.identity.agentId)
   plug().plug()
   await becomes('ready', KNOWN_MS + limitMs)
+})
+
+it('the cloud knows that a gate sees nothing without its reader', async () => {
+  let reader: LlrpReader | undefined
+  store = await openStore({
+    broker: true,
+    extra: async ({ devices }, platform) => {
+      reader = llrpReader({ platform })
+      const link = { tcp: '10.0.0.77:5084' }
+      return {
+        entries: [{ deviceId: 'gate-reader', driver: 'llrp', link, feeds: devices.exit_gate }],
+        ports: { [link.tcp]: reader.serve },
+      }
+    },
+  })
+  const gate = async (): Promise<Json> => {
+    const { shop } = store
+    const { devices } = await shop.ok('fetchDevices', { storeId: shop.storeId })
+    return devices.find((each: Json) => each.deviceId === shop.devices.exit_gate).health
+  }
+  await store.until('the gate', async () => (await gate()).state === 'ready', KNOWN_MS)
+  reader?.hang(true)
+  await store.until('the dead reader', async () => (await gate()).state === 'absent', 4 * KNOWN_MS)
+  expect((await gate()).detail).toMatch(/^gate-reader: /)
 })
 
 it('raises device_not_ready for a dead board, and withdraws it at its repair without a check', async () => {
