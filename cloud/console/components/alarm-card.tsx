@@ -111,14 +111,8 @@ export function Picture({ url }: { url: string | undefined }) {
   )
 }
 
-/** Which receipt fits the goods, and whether it was paid only after the alarm. */
-export function Receipt({
-  at,
-  alarm,
-}: {
-  at: Pick<ViewContext, 'texts' | 'formats'>
-  alarm: Pick<Alarm, 'receipt' | 'occurredAt'>
-}) {
+/** Which receipt fits the goods, and whether it was paid only after the alarm; or that the goods must stay. */
+export function Receipt({ at, alarm }: { at: Pick<ViewContext, 'texts' | 'formats'>; alarm: AboutGoods }) {
   const [tone, text] = receiptText(at, alarm)
   return (
     <p class={`receipt-fit ${tone}`}>
@@ -128,10 +122,18 @@ export function Receipt({
   )
 }
 
+type AboutGoods = Pick<Alarm, 'receipt' | 'occurredAt' | 'detail' | 'itemStatus'>
+
+/** The reason of a gate in the detail of its alarm (edge-agent/lanes/gate/assess-tag.ts, `explain`). */
+const RECALLED = /^\w+: recalled(;|$)/
+
 function receiptText(
   { texts: { alarms: t }, formats }: Pick<ViewContext, 'texts' | 'formats'>,
-  { receipt, occurredAt }: Pick<Alarm, 'receipt' | 'occurredAt'>,
+  { receipt, occurredAt, detail = '', itemStatus }: AboutGoods,
 ): readonly ['plain' | 'ok' | 'warn', string] {
+  // A receipt does not let such goods go.
+  if (RECALLED.test(detail)) return ['warn', t.recalledGoods]
+  if (itemStatus === 'exception_hold') return ['warn', t.heldGoods]
   if (receipt === undefined) return ['plain', t.noReceipt]
   const paidMs = Date.parse(receipt.paidAt)
   const time = formats.clock(paidMs)

@@ -67,7 +67,11 @@ export const alarmsPage = page<AlarmsView>({
   navigation: { group: 'work', icon: 'alarm', tasks: ['alarm'] },
   live: ['protection', 'agents', 'payments', 'scan and go', 'assistance'],
   title: (texts) => texts.alarms.title,
-  lead: (at) => (at.store ? at.texts.alarms.lead : at.texts.alarms.leadOfAll),
+  lead: (at) => {
+    const { lead, leadOfAll, leadOfOlder } = at.texts.alarms
+    if (at.query.has('older')) return leadOfOlder
+    return at.store ? lead : leadOfAll
+  },
   actions: {
     ...alarmActions,
     disposeAll: {

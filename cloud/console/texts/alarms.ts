@@ -6,6 +6,7 @@ export const alarmsTexts = bilingual({
     title: 'Alarms',
     lead: 'At the exits. New alarms appear by themselves.',
     leadOfAll: 'At the exits of all stores. New alarms appear by themselves.',
+    leadOfOlder: 'Older alarms. New ones appear on the page of the newest.',
     summary: 'Alarms at a glance',
     waiting: 'Waiting',
     inProgress: 'In progress',
@@ -35,6 +36,8 @@ export const alarmsTexts = bilingual({
     productPaidAfter: (span: string, time: string) =>
       `A receipt of ${time}, paid ${span} after the alarm, has this product. Compare it.`,
     noReceipt: 'No matching receipt: ask for it',
+    recalledGoods: 'Recalled: the goods stay here, even if they are paid',
+    heldGoods: 'On hold: the goods stay here until the office releases them',
     compared: 'What is compared with receipts?',
     comparedText:
       'Receipts of the store that were paid in the hour before the alarm or the ten minutes after it, and not cancelled. “Paid” means that the receipt names exactly this tag. Otherwise the product is compared; items that a receipt binds to another tag do not count.',
@@ -144,6 +147,7 @@ export const alarmsTexts = bilingual({
     title: 'Alarme',
     lead: 'An den Ausgängen. Neue Alarme erscheinen von selbst.',
     leadOfAll: 'An den Ausgängen aller Filialen. Neue Alarme erscheinen von selbst.',
+    leadOfOlder: 'Ältere Alarme. Neue erscheinen auf der Seite mit den neuesten.',
     summary: 'Alarme auf einen Blick',
     waiting: 'Wartend',
     inProgress: 'In Arbeit',
@@ -175,6 +179,8 @@ export const alarmsTexts = bilingual({
     productPaidAfter: (span: string, time: string) =>
       `Ein Beleg von ${time}, ${span} nach dem Alarm bezahlt, enthält dieses Produkt. Bitte vergleichen.`,
     noReceipt: 'Kein passender Beleg: danach fragen',
+    recalledGoods: 'Zurückgerufen: Die Ware bleibt hier, auch wenn sie bezahlt ist',
+    heldGoods: 'Zurückgehalten: Die Ware bleibt hier, bis das Büro sie freigibt',
     compared: 'Was wird mit Belegen verglichen?',
     comparedText:
       'Belege der Filiale, die in der Stunde vor dem Alarm oder in den zehn Minuten danach bezahlt und nicht storniert wurden. „Bezahlt“ heißt: Der Beleg nennt genau dieses Etikett. Sonst wird das Produkt verglichen; Stücke, die ein Beleg an ein anderes Etikett bindet, zählen nicht.',

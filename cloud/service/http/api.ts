@@ -256,10 +256,7 @@ class OperationHandler {
     return {
       operation,
       caller: pickCaller(caller, operation, address),
-      input:
-        form === 'get'
-          ? c.req.query()
-          : await readBody(c, operation, (work) => this.#largeBodies(holder, work)),
+      input: form === 'get' ? c.req.query() : await readBody(c, operation, (work) => this.#largeBodies(holder, work)),
       isLegacyForm,
       idempotencyKey: operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined,
       requestId,

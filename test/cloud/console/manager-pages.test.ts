@@ -457,6 +457,10 @@ describe('pages of the store manager', () => {
     expect(text).not.toContain('During an emergency')
     // The rest is a page further, with the same choice. The gate of a card is a link that keeps the hour.
     const older = /href="([^"]*older=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect([
+      text.includes('New alarms appear by themselves'),
+      (await get(older)).includes('New alarms appear'),
+    ]).toEqual([true, false])
     expect((await get(older)).match(/data-alarm="evt_at_two_\d+"/g)).toHaveLength(5)
     const link = `/console/alarms?from=2026-11-05&amp;fromTime=14%3A00&amp;to=2026-11-05&amp;toTime=14%3A59&amp;gate=${deviceId}`
     expect(text).toContain(`href="${link}"`)
@@ -494,6 +498,26 @@ describe('pages of the store manager', () => {
     expect(await get(`/console/agents/${deviceId}`)).toContain('href="/console/alarms/evt_paid"')
     await shop.ok('disposeAlarm', { eventId: 'evt_paid', disposition: 'phantom', operatorId: 'op-1' })
     for (const path of shownOn) expect(await dotsOf(path)).toEqual(['<li class="plain">'])
+  })
+
+  it('alarms: say of recalled and held goods that they stay, whatever receipt fits', async () => {
+    const { storeId, products, devices } = shop
+    const occurredAt = new Date(shop.cloud.platform.clock.wall()).toISOString()
+    const report = async (eventId: string, fields: Json) => {
+      const { epc } = await shop.newItem(products[0])
+      await shop.buy([{ ean: products[0].ean, quantity: 1, epcs: [epc] }])
+      const alarm = { eventId, type: 'protection.exception.raised', reason: 'gate_alarm', occurredAt }
+      const event = { ...alarm, storeId, deviceId: devices.exit_gate, epc, ...fields }
+      await shop.ok('reportProtectionEvents', { events: [event] })
+      const text = await get(`/console/alarms/${eventId}`)
+      await shop.ok('disposeAlarm', { eventId, disposition: 'phantom', operatorId: 'op-1' })
+      return text
+    }
+    const recalled = await report('evt_recalled', { detail: 'siren: recalled; the item is exception_hold' })
+    expect(recalled).toContain('Recalled: the goods stay here, even if they are paid')
+    const held = await report('evt_held', { itemStatus: 'exception_hold' })
+    expect(held).toContain('On hold: the goods stay here')
+    for (const text of [recalled, held]) expect(text).not.toContain('is on a receipt of')
   })
 
   it('navigation: counts what waits, and live parts refresh the counts', async () => {

@@ -196,9 +196,7 @@ onEveryDatabase('stock', (kind) => {
     const back = (returnId: string, resellable: boolean) =>
       shop.ok('recordReturns', {
         storeId,
-        returns: [
-          { returnId, saleId: 's1', tillId: 'kasse-1', resellable, lines: [{ lineId: '1', quantity: 1 }] },
-        ],
+        returns: [{ returnId, saleId: 's1', tillId: 'kasse-1', resellable, lines: [{ lineId: '1', quantity: 1 }] }],
       })
     await back('r1', true)
     expect(await onHand()).toBe(8)
