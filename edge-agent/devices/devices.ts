@@ -19,7 +19,7 @@ import {
 } from './release-watch.ts'
 import { Emergency } from './emergency.ts'
 import { wiringOf, type Wiring } from './wiring.ts'
-import type { DeviceHealth } from '../../policy/documents/agent-messages.ts'
+import { NO_TAG_READER, type DeviceHealth } from '../../policy/documents/agent-messages.ts'
 
 /** Health of a device, as the agent reports it to the cloud. */
 interface KnownHealth {
@@ -202,7 +202,11 @@ export class Devices {
       if (!worst || SEVERITY[device.state] > SEVERITY[worst.state])
         lanes.set(laneId, { ...device, deviceId: laneId, detail })
     }
-    return [...lanes.values()]
+    const isBlind = ({ deviceId }: KnownHealth) =>
+      this.#parts.deviceTypeOf(deviceId) === 'exit_gate' && !this.wiring.readsTags(deviceId)
+    return [...lanes.values()].map((lane) =>
+      isBlind(lane) ? { ...lane, detail: `${lane.detail}; ${NO_TAG_READER}` } : lane,
+    )
   }
 
   /** Undefined before `start`. */

@@ -16,6 +16,8 @@ export interface Wiring {
    * readers that feed one gate.
    */
   antennasOf(sourceId: string): AntennaSides | undefined
+  /** True if a device that serves the lane reads tags. */
+  readsTags(deviceId: string): boolean
   /** True if only staff present cards at this reader. */
   readsStaffCards(sourceId: string): boolean
   /** Minimum signal strength at which a tag counts as presented, dBm. Undefined: all tags count. */
@@ -67,6 +69,7 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
         sides.some((each) => each && each.inside.length > 0) && sides.some((each) => each && each.outside.length > 0)
       return isBoth ? byId.get(sourceId)?.antennas : undefined
     },
+    readsTags: (deviceId) => serving(deviceId).some(({ departures }) => departures !== undefined),
     readsStaffCards: (sourceId) => byId.get(sourceId)?.staffCards ?? false,
     minimumRssiOf: (sourceId) => byId.get(sourceId)?.minimumRssiDbm,
     absentMsOf(sourceId) {

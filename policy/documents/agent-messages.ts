@@ -114,6 +114,9 @@ export type RotationClaims = z.infer<typeof RotationClaims>
 export const DEVICE_HEALTH = ['ready', 'degraded', 'absent'] as const
 export type DeviceHealth = (typeof DEVICE_HEALTH)[number]
 
+/** End of the detail of an exit gate whose agent has no reader of tags for it: it opens, and watches nothing. */
+export const NO_TAG_READER = 'no device reads tags at this gate'
+
 /** Maximum number of devices in a report. */
 export const REPORTED_DEVICES_LIMIT = 200
 

@@ -1,3 +1,4 @@
+import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { iso } from '../../platform/operations/fields.ts'
@@ -95,7 +96,7 @@ export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefi
             storeId,
             deviceId,
             name: deviceLabel(at, { deviceId, deviceType, name }),
-            isWatching: WATCHING.has(health?.state ?? ''),
+            isWatching: WATCHING.has(health?.state ?? '') && health?.detail?.endsWith(NO_TAG_READER) !== true,
           })
       cursor = found.nextCursor
       if (cursor === undefined) break

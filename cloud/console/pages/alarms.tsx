@@ -15,6 +15,7 @@ import {
   whatOf,
   type Alarm,
 } from '../components/alarm-card.tsx'
+import { ActiveEmergency, activeEmergencies, type ActiveEmergencies } from '../components/emergency.tsx'
 import { nameOfStore, storesToRead, StoresRead } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
@@ -57,6 +58,7 @@ interface AlarmsView {
   readonly gates: readonly Gate[] | undefined
   /** Whether this browser gets notices; undefined: the package has none. */
   readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
+  readonly emergencies: ActiveEmergencies
 }
 
 /** Alarms at the exits, for the person at the door. */
@@ -119,6 +121,7 @@ export const alarmsPage = page<AlarmsView>({
         ...(cursor !== undefined && { cursor }),
       }),
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
+      emergencies: await activeEmergencies(at),
     }
   },
   view: (at) => (
@@ -128,6 +131,7 @@ export const alarmsPage = page<AlarmsView>({
         alarms={[...at.data.open.alarms, ...at.data.acknowledged.alarms, ...at.data.disposed.alarms]}
       />
       <Live at={at} id="alarm-figures" also={ALARMS_FOUND}>
+        <ActiveEmergency at={at} active={at.data.emergencies} />
         <Summary at={at} {...at.data} />
       </Live>
       <AlarmFilter

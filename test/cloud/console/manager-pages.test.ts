@@ -1,3 +1,4 @@
+import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
@@ -138,6 +139,11 @@ describe('pages of the store manager', () => {
     )
     await setGate({ agent_id: agent.agent_id })
     expect(await get('/console/alarms')).toContain(paid)
+
+    // A gate without a reader opens, and sees no goods.
+    const blind = { deviceId: gate, state: 'ready', detail: `Modbus TCP unit 1; ${NO_TAG_READER}` }
+    await setState(JSON.stringify({ observedAt: new Date().toISOString(), devices: [blind] }))
+    expect(await get('/console/alarms')).toMatch(/Not known whether goods leave unpaid: [^<]+/)
 
     await setGate({ agent_id: 'agt_AusgangNord' })
     const silent = await get('/console/alarms')
@@ -627,7 +633,7 @@ describe('pages of the store manager', () => {
     )
   })
 
-  it('exceptions and today: tell an emergency that runs from a past one, with its last times', async () => {
+  it('exceptions, alarms and today: tell an emergency that runs from a past one, with its last times', async () => {
     const { database } = shop.cloud.db
     const { tenant } = await database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
     const now = shop.cloud.platform.clock.wall()
@@ -650,7 +656,7 @@ describe('pages of the store manager', () => {
     await database.write((db) => db.insertInto('protection_exception').values(rows).execute())
     const time = consoleFormats('en').clock(now - 60_000)
     expect(await get('/console')).toContain('Emergency: an exit is open')
-    for (const path of ['/console', '/console/exceptions'])
+    for (const path of ['/console', '/console/exceptions', '/console/alarms'])
       expect([path, await get(path)]).toEqual([path, expect.stringContaining(`Emergency: active now since ${time}`)])
     expect(await get('/console/exceptions')).toMatch(/An emergency opened the devices<\/h2>[^]*?Active now/)
     // Nothing says that the one that runs is over.

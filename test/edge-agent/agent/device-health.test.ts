@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { AgentWatch } from '../../../cloud/protection/agents/watch/incidents.ts'
 import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
+import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
 import { cutLine } from '../../support/memory-broker.ts'
@@ -82,6 +83,16 @@ it('the cloud knows that a gate sees nothing without its reader', async () => {
   reader?.hang(true)
   await store.until('the dead reader', async () => (await gate()).state === 'absent', 4 * KNOWN_MS)
   expect((await gate()).detail).toMatch(/^gate-reader: /)
+})
+
+it('the cloud knows a gate for which no device reads tags', async () => {
+  store = await openStore({ broker: true })
+  const gate = async (): Promise<Json> => {
+    const { devices } = await store.shop.ok('fetchDevices', { storeId: store.shop.storeId })
+    return devices.find((each: Json) => each.deviceId === store.shop.devices.exit_gate).health
+  }
+  await becomes('ready')
+  expect(await gate()).toMatchObject({ state: 'ready', detail: expect.stringContaining(NO_TAG_READER) })
 })
 
 it('raises device_not_ready for a dead board, and withdraws it at its repair without a check', async () => {
