@@ -313,6 +313,7 @@ export class Agent {
       link: this.link,
       home: this.home,
       turns: new FairTurns(this.#base.platform),
+      leftSince: (sinceMs) => this.gates.leftSince(sinceMs),
       tokenVoider: this.#cloud.tokenVoider,
       canRelease: this.#devices.wiring.canRelease,
       execute: this.#devices.execute,

@@ -32,7 +32,7 @@ import type { Execute } from '../devices/release-watch.ts'
 import type { Replica } from '../items/replica.ts'
 import { judgeByCloud } from './by-cloud.ts'
 import { judgeByItem, openByStaff } from './by-item.ts'
-import { isStillValid, judgeByReceipt, verifyReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
+import { isStillValid, judgeByReceipt, unitsThatLeft, verifyReceipt, type ReceiptJudgeParts } from './by-receipt.ts'
 import { cameBackUnreported, isSaleOver, keysOfTag } from './sale-goods.ts'
 import { saleOfSellerReceipt } from './sale-codes.ts'
 import { givesRights } from './till-doubts.ts'
@@ -332,17 +332,18 @@ export class Authorizer {
     // A token or receipt may name documents that are newer than the agent's.
     if (trust.isOutdated) void link.refreshDocuments()
     if (!verdict.granted) return this.#deny(request, device, verdict, offline)
-    const { grant } = verdict
-    if (!grant) {
+    if (!verdict.grant) {
       const { eventId } = verdict
       return { authorized: true, action, ...NOTHING_RELEASED, eventId, offline, ...itemInfoOf(verdict) }
     }
+    const grant = { ...verdict.grant, candidates: this.#stepsThatAreHere(context, verdict.grant) }
 
     // Ids sort by time, so claims of the same period share index pages.
     const redemptionId =
       grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
-    if (this.#hasPassed(redemption)) return this.#notClaimed(redemption, { ok: false, reason: 'already_redeemed' })
+    if (this.#hasPassed(redemption) || grant.candidates.length === 0)
+      return this.#notClaimed(redemption, { ok: false, reason: 'already_redeemed' })
     this.#endPieces(redemption)
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
@@ -402,6 +403,15 @@ export class Authorizer {
     if (saleKey === undefined || rightClassOf(context.request.action) !== 'release') return false
     if (grant.source !== 'token' || !pieces.hasPassed(saleKey)) return false
     return ledger.till.pieces.usesOf(saleKey).seq > (grant.acknowledgedSeq ?? 0)
+  }
+
+  /** The steps of a grant of the cloud, without those for tags that the receipt names and that have just left here. */
+  #stepsThatAreHere(context: RequestContext, { source, candidates, receipt }: Grant): readonly number[] {
+    const { action, identifiers, operatorId } = context.request
+    const isOfAny = source === 'token' && rightClassOf(action) === 'release' && identifiers.epc === undefined
+    const claims = isOfAny && operatorId === undefined ? receiptOf(this.#parts, context) : undefined
+    const left = claims && receipt ? unitsThatLeft(this.#parts, claims) : []
+    return left.length === 0 ? candidates : candidates.filter((n) => !left.includes(receipt?.ordinals[n] ?? -1))
   }
 
   /** A receipt that releases goods uses pieces of its sale: before its device moves, no tag passes for them. */

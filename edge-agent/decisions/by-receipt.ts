@@ -1,7 +1,7 @@
 import { countsAsOverride, type DecisionFacts } from '../../policy/decide.ts'
 import { decideUnits, isolatedDenial } from '../../policy/decide-units.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
-import { PASS, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
+import { PASS, receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
 import { limitAt, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import { rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
@@ -60,7 +60,11 @@ export function verifyReceipt(
 type PresentedSale = { ok: true; sale: ReceiptClaims | KnownSale } | Extract<OpenedReceipt, { ok: false }>
 
 /** What the rules about a receipt need. */
-type ReceiptParts = TokenParts & SaleGoodsParts
+type ReceiptParts = TokenParts &
+  SaleGoodsParts & {
+    /** EPCs of paid tags that left a gate of this agent since this time, trusted ms. */
+    leftSince(sinceMs: number): readonly string[]
+  }
 
 /**
  * Judges a sale with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
@@ -151,7 +155,9 @@ function findRights(parts: ReceiptParts, request: AuthorizeRequest, sale: Receip
   if (isUsedPass || rights === null) return { goods, isPass, isUsedPass, free: [], unlessLeft: false }
   const mayLeave = rights === 'release' && !operator && !goods.isOfNamedTag
   const { epc } = request.identifiers
-  const passed = operator ? [] : passedUnits(parts, sale)
+  const passed = operator
+    ? []
+    : [...passedUnits(parts, sale), ...(mayLeave && epc === undefined ? unitsThatLeft(parts, sale) : [])]
   const free = claims
     .freeOf(key, rights, goods.covered, nowMs, operator)
     .filter((n) => goods.units[n]?.cameBack !== true && !passed.includes(n))
@@ -159,6 +165,14 @@ function findRights(parts: ReceiptParts, request: AuthorizeRequest, sale: Receip
   // The receipt home does not know for which tag this agent used a unit.
   const isOwn = epc !== undefined && claims.tagsOf(key).some((unit) => unit.epc === epc && free.includes(unit.ordinal))
   return { goods, isPass, isUsedPass, free, unlessLeft: mayLeave && !isOwn }
+}
+
+/** Numbers of the units of a receipt that name a tag which has left since the receipt was signed. */
+export function unitsThatLeft(parts: Pick<ReceiptParts, 'leftSince'>, sale: ReceiptClaims | KnownSale): number[] {
+  if (!('cti' in sale) || !sale.entries) return []
+  const left = parts.leftSince((sale.exp - RECEIPT_LIFE) * 1_000)
+  const hashes = new Set(left.map((epc) => Buffer.from(receiptEntry(sale.cti, 'epc', epc)).toString('hex')))
+  return sale.entries.flatMap((entry, n) => (hashes.has(Buffer.from(entry).toString('hex')) ? [n] : []))
 }
 
 /** True if a receipt opens a barrier: not after its last tagged goods have left. */

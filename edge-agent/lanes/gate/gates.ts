@@ -29,6 +29,8 @@ import type { Ledger } from '../../ledger/ledger.ts'
 interface ExitClaims {
   /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. `unit`: what let it leave. */
   add(deviceId: string, tag: TagName, leftMs: number, unit: LeavingUnit | undefined): void
+  /** The item of a tag changed: if it leaves again, it is perhaps for another sale. */
+  forget(tag: TagName): void
   /** Drops waiting claims. Resolves when the running claim is durable. */
   stop(): Promise<void>
 }
@@ -110,6 +112,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
       waiting.push({ deviceId, tag, leftMs, unit })
       start()
     },
+    forget: (tag) => void done.delete(nameOf(tag, undefined)),
     async stop() {
       isStopped = true
       timer?.()
@@ -146,6 +149,8 @@ interface GatesParts extends Pick<HandledAlarmsParts, 'onAwaited' | 'onHandled' 
 }
 
 const SAVE_MS = 30_000
+/** Paid tags that left and that releases of receipts are compared with. */
+const LEFT_LIMIT = 5_000
 
 /** A gate, and its stationary tags as last saved (JSON). */
 interface KnownGate {
@@ -168,6 +173,8 @@ export class Gates {
   readonly #zones = new WeakMap<AntennaSides, ReadonlyMap<number, Zone>>()
   readonly #exits: ExitClaims
   readonly #released: ReleasedUnits
+  /** EPCs of paid tags that left, with their times, oldest first. */
+  readonly #paidLeft = new Map<string, number>()
   readonly #stopListening: () => void
   #saving: Cancel | undefined
 
@@ -187,6 +194,10 @@ export class Gates {
     })
     this.#stopListening = items.onChange((entries) => {
       this.#released.itemsChanged(entries)
+      for (const { epc, tagUid } of entries) {
+        if (epc !== undefined) this.#exits.forget({ epc })
+        if (tagUid !== undefined) this.#exits.forget({ tagUid })
+      }
       for (const { lane } of this.#gates.values()) lane.itemsChanged()
     })
   }
@@ -243,6 +254,20 @@ export class Gates {
     for (const { lane } of this.#gates.values()) lane.released(unit)
   }
 
+  /** EPCs of paid tags that left since this time, trusted ms, as far as this agent has seen since its start. */
+  leftSince(sinceMs: number): string[] {
+    return [...this.#paidLeft].flatMap(([epc, leftMs]) => (leftMs > sinceMs ? [epc] : []))
+  }
+
+  #notePaid(tag: string, { reason }: TagAssessment): void {
+    const name = tagNameOf(tag)
+    if (reason !== 'paid' || !('epc' in name)) return
+    const [oldest] = this.#paidLeft.keys()
+    if (this.#paidLeft.size >= LEFT_LIMIT && oldest !== undefined) this.#paidLeft.delete(oldest)
+    this.#paidLeft.delete(name.epc)
+    this.#paidLeft.set(name.epc, this.#parts.nowMs())
+  }
+
   counts(): ReadonlyMap<string, GateCounts> {
     return new Map([...this.#gates].map(([deviceId, { lane }]) => [deviceId, { ...lane.counts }]))
   }
@@ -283,7 +308,10 @@ export class Gates {
         if (eventId !== undefined) this.alarms.raised(deviceId, eventId, 'epc' in name ? name.epc : name.tagUid)
         onAlarm(deviceId, tag, assessment, eventId)
       },
-      onAssessed: (tag, assessment) => this.walks.onAssessed(deviceId, tag, assessment),
+      onAssessed: (tag, assessment) => {
+        this.#notePaid(tag, assessment)
+        this.walks.onAssessed(deviceId, tag, assessment)
+      },
     })
     this.#gates.set(deviceId, { lane, saved: stationaryTags ? JSON.stringify(stationaryTags) : '' })
     this.#saving ??= platform.timers.after(SAVE_MS, () => this.#saveAll())

@@ -171,6 +171,19 @@ describe('a unit of a receipt', () => {
     })
   }
 
+  for (const network of NETWORKS)
+    it(`that a receipt names by its tag is not released after the tag has left: ${network}`, async () => {
+      const [first, second] = [await newTag(), await newTag()]
+      const { receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [first, second] }])
+      await store.until('paid', () => store.agent.items.find('epc', second)?.status === 'paid')
+      if (network === 'offline') await offline()
+      expect(await leaves(first)).toBe(true)
+      await store.world.advance(5_000)
+      expect((await release(receipt)).authorized).toBe(true)
+      await store.world.advance(5_000)
+      expect((await release(receipt)).authorized).toBe(false)
+    })
+
   it('that was bound to a tag online lets no other tag leave offline', async () => {
     const [first, second] = [await newTag(), await newTag()]
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
