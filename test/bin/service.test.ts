@@ -212,9 +212,14 @@ suiteWith(NO_NOTIFY_SOCKET, 'reports to systemd', () => {
     await socket.next('WATCHDOG=1', 4)
     const { pid } = cloud.child
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-    // Another child may be systemd-notify, which ends by itself.
-    const isWorker = (child: string) =>
-      existsSync(`/proc/${child}/comm`) && readFileSync(`/proc/${child}/comm`, 'utf8').startsWith('node')
+    // Another child may be systemd-notify, which ends by itself, perhaps just now.
+    const isWorker = (child: string) => {
+      try {
+        return readFileSync(`/proc/${child}/comm`, 'utf8').startsWith('node')
+      } catch {
+        return false
+      }
+    }
     const workers = children.filter(isWorker).map(Number)
     expect(workers).toHaveLength(2)
     for (const worker of workers) process.kill(worker, 'SIGSTOP')
