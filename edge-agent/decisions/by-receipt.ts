@@ -137,7 +137,7 @@ interface FoundRights {
   readonly isUsedPass: boolean
   /** Numbers of the covered units that are free and did not come back. */
   readonly free: readonly number[]
-  /** True if goods that have left cannot be released: whoever shows the receipt then has others. */
+  /** True if goods that have left cannot be released: a shopper who shows the receipt then has other goods. */
   readonly unlessLeft: boolean
 }
 

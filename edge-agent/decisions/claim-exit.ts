@@ -88,7 +88,7 @@ export function exitClaimer(
   }
 }
 
-/** Uses up the exit right of a unit of a receipt: the goods have left, whoever knows of it. */
+/** Uses up the exit right of a unit of a receipt: the goods have left, also if the cloud does not know it. */
 async function claimUnit(
   { platform, ledger, clock, home }: Pick<AuthorizeParts, 'platform' | 'ledger' | 'clock' | 'home'>,
   deviceId: string,

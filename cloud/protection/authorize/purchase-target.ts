@@ -187,7 +187,7 @@ function isPurchaseWide({ ith_kind }: Row<'protection_authorization'>): boolean 
 
 /**
  * Tagged units whose right of this class is not used, in the order of the receipt. Agents release by receipt in the same
- * order, and show the goods in it. Goods that have left cannot be released: whoever shows the receipt then has others.
+ * order, and show the goods in it. Goods that have left cannot be released: a shopper who shows the receipt then has other goods.
  */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,

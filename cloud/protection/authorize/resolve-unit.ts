@@ -102,7 +102,7 @@ async function unitToBind(
   return lowestBy(found, ({ rank }) => rank)
 }
 
-/** True if the goods of a unit that names no item have left. Whoever shows the receipt afterwards has others. */
+/** True if the goods of a unit that names no item have left. A shopper who shows the receipt afterwards has other goods. */
 function hasLeft(stored: ReadonlyMap<string, UnitRight>, key: UnitKey, nowMs: number): boolean {
   return viewRight(stored.get(rightName({ ...key, rightClass: 'exit' })), nowMs).state === 'used'
 }
@@ -379,7 +379,7 @@ async function candidatesOf(
     // A fixture hides its goods until it is open.
     const mustBeRead = rights !== 'open' && mustBeReadAt(query.device, item)
     const isStopped = isStoppedBy(item)
-    // Goods that have left cannot be released: whoever names only the line has others.
+    // Goods that have left cannot be released: a request that names only the line is about other goods.
     const gone = left[n]?.state === 'used' ? left[n] : undefined
     return { key, item, mustBeRead, isStopped, gone, rank: rankOf(query, gone ?? right, item, isStopped) }
   })

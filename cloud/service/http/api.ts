@@ -250,7 +250,7 @@ class OperationHandler {
     const { operation, form, isLegacyForm } = findOperation(this.#operations, c.req.method, name, caller)
     const address = clientAddress(c, this.#services.config.trustedProxies)
     this.#limits.take(caller, operation, address, headers)
-    // Whoever has an app of the shop knows its publishable key.
+    // Every user of the shop's app knows its publishable key.
     const holder = caller && caller.kind !== 'publishable' ? caller.accountId : address
     if (form === 'post') incoming.release = this.#takeRoom(holder, bodySize(c, operation))
     return {

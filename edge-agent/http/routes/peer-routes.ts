@@ -57,7 +57,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
   app.post('/v1/till-notices', async (c) => {
     const body = await readBody(c, TillNoticeRequest, TILL_NOTICE_LIMIT)
     if (body instanceof Response) return body
-    // After the body: whoever sends it slowly takes no place of others.
+    // After the body: a sender of a slow body takes no place of others.
     const release = notices.take(addressOf(c) ?? '')
     if (!release) return tooMany(c, 1)
     const result = await notices.inTurn(() => agent.tillNotices.receive(body.notice)).finally(release)

@@ -97,7 +97,7 @@ export function setupRoutes(app: Hono, agent: Agent): void {
 const operatorAt = (c: Context, agent: Agent, deviceId: string) =>
   agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
 
-/** True if the caller may disturb a gate in use: an operator, or whoever has registered it with a set-up code. */
+/** True if the caller may disturb a gate in use: an operator, or a technician who has just registered it with a set-up code. */
 function mayDisturb(c: Context, agent: Agent, gateId: string): boolean {
   return operatorAt(c, agent, gateId) !== undefined || agent.setup.isNew(gateId)
 }

@@ -86,7 +86,7 @@ class PieceWatch {
     core.trace.add(name, `${epc} passes for ${report.sale}: ${left.reason}`)
     if (left.reason === 'sold_piece' && !isByProduct) core.violate('alarms', `${epc} passes ${name} for a piece`)
     if (isHeld) core.violate('alarms', `${epc}, which is on hold, passes the gate of ${name} for a piece`)
-    // Nobody knows which piece came back by a line, so a label that was released stays silent.
+    // A return by a line does not tell which piece came back, so a label that was released stays silent.
     if (left.reason === 'sold_piece' ? isOver : left.reason === 'released' && isVoid)
       core.violate('alarms', `${epc} passes the gate of ${name} for ${report.sale}, whose end it has`)
     if (!isSold || passed.size > pieces + runs.size - 1)
