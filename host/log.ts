@@ -17,6 +17,16 @@ interface LogOutput {
   readonly lost: number
 }
 
+/** Streams whose errors are ignored already, so that many logs of one process leave one listener. */
+const ignored = new WeakSet<Pick<LogStream, 'on'>>()
+
+/** Without a listener, the error of a closed stream would end the process. */
+function ignoreErrors(stream: Pick<LogStream, 'on'>): void {
+  if (ignored.has(stream)) return
+  ignored.add(stream)
+  stream.on('error', () => undefined)
+}
+
 /** Maximum bytes that wait for a slow reader: some thousand lines. */
 const WAITING_LIMIT = 1_048_576
 
@@ -27,8 +37,7 @@ const WAITING_LIMIT = 1_048_576
 export function logOutput(stream: LogStream, onWritable: (lost: number) => void): LogOutput {
   let lost = 0
   let reported = 0
-  // Without a listener, the error of a closed stream would end the process.
-  stream.on('error', () => undefined)
+  ignoreErrors(stream)
 
   function written(error?: Error | null): void {
     if (error) {
@@ -68,7 +77,7 @@ export interface ProcessLog extends Log {
  */
 export function newLog(part: string, level: LogLevel, fields: object = {}): ProcessLog {
   // The reader of the ready line may close stdout before this process ends.
-  process.stdout.on('error', () => undefined)
+  ignoreErrors(process.stdout)
   neverBlock(process.stderr)
   const output = logOutput(process.stderr, (lost) =>
     log.warn({ lost }, 'log lines were dropped since the start, because nothing read the log'),
