@@ -91,17 +91,16 @@ describe('a restored or copied ledger of a real agent', () => {
           ((await (await fetch(`${copy.ready['url']}/v1/status`, { headers: authorizationIn(folder) })).json()) as Json)
             .ledgerDoubt === 'forked',
       )
+      // They take over each other's broker connection, deny while they have none, and lose answers: a right whose answer
+      // was lost stays leased until its token has expired, because a fork makes it unknown who used it.
+      for (const ask of [show, (body: Json) => askCopy({ ...request, ...body })])
+        await eventually('a release', async () => (await ask({ receipt: (await buy()).receipt })).authorized)
       const pulses = boards.station.pulses()
       const { transactionId, receipt } = await buy(2)
       const token = await tokenOf(transactionId)
-      // Each copy releases one unit, and none releases a third. They take over each other's broker connection and deny
-      // while they have none.
-      await eventually('one unit', async () => (await show({ token })).authorized)
-      await eventually('the second unit', async () => (await askCopy({ ...request, receipt })).authorized)
-      for (const shown of [{ token }, { receipt }])
-        for (const ask of [show, (body: Json) => askCopy({ ...request, ...body })])
-          expect(await ask(shown)).toMatchObject({ authorized: false })
-      expect(boards.station.pulses()).toBe(pulses + 2)
+      for (const shown of [{ token }, { receipt }, { token }, { receipt }])
+        for (const ask of [show, (body: Json) => askCopy({ ...request, ...body })]) await ask(shown)
+      expect(boards.station.pulses()).toBeLessThanOrEqual(pulses + 2)
     } finally {
       await copy.stop()
     }

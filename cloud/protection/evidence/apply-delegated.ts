@@ -17,10 +17,21 @@ import { currentAndFormerKeys } from '../agent-identity/agent-keys.ts'
 import { findAgent } from '../agent-identity/sessions.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { acknowledgeAlarm, findAlarm, writeDisposition } from '../records/alarm-queries.ts'
-import { findAuthorization, updateAuthorization } from '../leases/authorizations.ts'
+import { findAuthorization, ledgerName, updateAuthorization } from '../leases/authorizations.ts'
 
-/** Applies a void: the agent will never honour this token, so the lease ends. */
-export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, nonce: string): Promise<boolean> {
+type LedgerState = Pick<Row<'agent'>, 'ledger_id' | 'generation' | 'fork_ms'>
+
+/**
+ * Applies a void: the agent will never honour this token, so the lease ends. Without effect if another copy of the ledger
+ * may have used the token: the ledger is forked, or the token is for an earlier generation. The lease then ends with the
+ * token.
+ */
+export async function applyVoid(
+  scope: EvidenceScope,
+  source: EvidenceSource,
+  agent: LedgerState,
+  nonce: string,
+): Promise<boolean> {
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
   if (!(await scope.facts.isOwn(row.agent_id, source))) {
@@ -28,6 +39,7 @@ export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, no
     await raiseForeignEvidence(scope, source, { kind: 'void', about: nonce, detail })
     return true
   }
+  if (agent.fork_ms !== null || row.ledger !== ledgerName(agent)) return true
   // Stores the earliest void, because voids may arrive in any order.
   const voidedMs = Math.min(row.voided_ms ?? source.atMs, source.atMs)
   if (voidedMs === row.voided_ms) return true

@@ -201,7 +201,12 @@ async function tokenLedger(call: Call, device: Row<'device'>): Promise<{ ledger:
   const { fork_ms, online_only_until_ms } = agent
   const isUntrusted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
   const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
-  return { ledger: isUntrusted && !isOwnRequest ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isUntrusted }
+  return { ledger: isUntrusted && !isOwnRequest ? CLOUD_LEDGER : ledgerName(agent), isUntrusted }
+}
+
+/** Name of an agent's ledger in tokens. */
+export function ledgerName({ ledger_id, generation }: Pick<Row<'agent'>, 'ledger_id' | 'generation'>): string {
+  return `${ledger_id}.${generation}`
 }
 
 function ledgerWithoutAgent({ capabilities }: Row<'device'>): string {

@@ -349,7 +349,7 @@ async function applyEvidence(
     case 'outcome':
       return applyOutcome(scope, source, evidence.redemptionId, evidence.outcome)
     case 'void':
-      return applyVoid(scope, source, evidence.nonce)
+      return applyVoid(scope, source, agent, evidence.nonce)
     case 'delegated':
       return applyDelegated(scope, source, evidence)
     case 'delegation_returned':

@@ -260,12 +260,14 @@ onEveryDatabase('the journal of an agent', (kind) => {
   })
 
   it('detects a second copy of the ledger', async () => {
-    const last = agent.row({})
-    await agent.report([last])
+    const one = await enrolTestAgent(gate)
+    await one.report([one.row({})])
+    const last = one.row({})
+    await one.report([last])
     const copy = { ...last, body: { atMs: 7 } }
     const { rowHash } = await import('../../../../policy/journal.ts')
-    const forged = { ...copy, hash: rowHash(agent.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
-    expect(await agent.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+    const forged = { ...copy, hash: rowHash(one.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
+    expect(await one.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
     const { events } = await gate.ok('fetchProtectionEvents', {
       storeId: gate.storeId,
       type: 'protection.exception.raised',

@@ -145,6 +145,15 @@ onEveryDatabase('operations about agents', (kind) => {
     const other = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect((await verifyPurchase(other)).authorizationToken).toBeTypeOf('string')
     expect(await verifyPurchase(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    // One copy has released by this token. The other one, which answers the recall, does not know of it.
+    const nonce = (
+      await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, purchaseId: other.transactionId })
+    ).events
+      .map((e: Json) => e.replayProtectedNonce as string | undefined)
+      .find((each: string | undefined) => each !== undefined)
+    const row = agent.row({ evidence: { kind: 'void', nonce } })
+    expect((await agent.report([row])).body).toMatchObject({ accepted: 1 })
+    expect(await verifyPurchase(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
     // A till’s request for the agent’s device gets a token that neither copy accepts.
     const third = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const forTill = await shop.ok('verifySecurityTagDeactivation', {

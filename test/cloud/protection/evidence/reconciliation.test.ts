@@ -334,8 +334,8 @@ onEveryDatabase('reconciliation', (kind) => {
                 c: (scope) => applyClaim(scope, by(other, at(30)), claim(cti ?? '', id('c'), 'receipt')),
                 l: (scope) => applyClaim(scope, by(agent, exp * 1_000 + 5), claim(nonce, id('l'))),
                 foreign: (scope) => applyClaim(scope, by(other, at(40)), claim(nonce, id('f'))),
-                void: (scope) => applyVoid(scope, by(agent, at(15)), nonce),
-                'strange void': (scope) => applyVoid(scope, by(other, at(16)), nonce),
+                void: (scope) => applyVoid(scope, by(agent, at(15)), ledgerOf(agent), nonce),
+                'strange void': (scope) => applyVoid(scope, by(other, at(16)), ledgerOf(other), nonce),
               }
               const all = [
                 ...claims.flatMap((name) => facts[name] ?? []),
@@ -399,6 +399,7 @@ onEveryDatabase('reconciliation', (kind) => {
       ).tenant
     })
     const by = ({ agentId }: TestAgent, atMs: number) => ({ agentId, storeId: shop.storeId, atMs, eventId: '' })
+    const ledgerOf = ({ ledgerId }: TestAgent) => ({ ledger_id: ledgerId, generation: 1, fork_ms: null })
 
     async function viewOf(purchase: Json, nonce: string): Promise<unknown> {
       const { reads } = shop.cloud.db.database
