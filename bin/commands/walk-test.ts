@@ -8,6 +8,7 @@ import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import {
+  gateFault,
   reportHtml,
   reportLines,
   walkTestResult,
@@ -196,7 +197,8 @@ async function gateOf({ client }: AgentCalls, deviceId: string) {
     throw new WrongUsage([
       `--device: this agent has no gate ${deviceId}; its gates are: ${gates.map((one) => one.deviceId).join(', ') || 'none'}`,
     ])
-  if (gate.state !== 'ready') throw new Error(`the gate is ${gate.state}, not ready: ${gate.detail}`)
+  const fault = gateFault(gate)
+  if (fault !== undefined) throw new Error(fault)
   const { name, driver, identity } = gate
   return {
     status,

@@ -105,6 +105,8 @@ export const FINDING_CODES = [
   'wrong_address',
   /** More tags are at the reader of a lane than the lane handles. */
   'too_many_tags',
+  /** No device reads tags at an exit gate: it opens, and does not see which goods leave. */
+  'no_tag_reader',
 ] as const
 export type FindingCode = (typeof FINDING_CODES)[number]
 

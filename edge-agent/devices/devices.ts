@@ -18,8 +18,8 @@ import {
   type ReleaseWatch,
 } from './release-watch.ts'
 import { Emergency } from './emergency.ts'
-import { wiringOf, type Wiring } from './wiring.ts'
-import { NO_TAG_READER, type DeviceHealth } from '../../policy/documents/agent-messages.ts'
+import { wiringOf, withoutTagReader, type Wiring } from './wiring.ts'
+import type { DeviceHealth } from '../../policy/documents/agent-messages.ts'
 
 /** Health of a device, as the agent reports it to the cloud. */
 interface KnownHealth {
@@ -27,6 +27,8 @@ interface KnownHealth {
   readonly state: DeviceHealth
   /** Reason for the state, or the description of a device that is ready. */
   readonly detail: string
+  /** Of exit gates only: whether a device reads tags there. */
+  readonly readsTags?: boolean
   /** Time of the clock (`elapsed`) since which the device is ready or is not, ms. */
   readonly sinceMs: number
 }
@@ -41,15 +43,9 @@ const FIRST_DETAIL = 'the agent has not reached it since its start'
 class DevicesHealth {
   readonly #clock: Pick<Clock, 'elapsed'>
   readonly #known = new Map<string, KnownHealth>()
-  #version = 0
 
   constructor(clock: Pick<Clock, 'elapsed'>) {
     this.#clock = clock
-  }
-
-  /** Rises with each change. */
-  get version(): number {
-    return this.#version
   }
 
   /** Health of the devices with these statuses. */
@@ -63,7 +59,6 @@ class DevicesHealth {
     const after = this.#next(status)
     if (before?.state === after.state && before.detail === after.detail) return false
     this.#known.set(status.deviceId, after)
-    this.#version++
     return true
   }
 
@@ -143,6 +138,8 @@ export class Devices {
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
   #entries: readonly DeviceEntry[]
+  #reported = ''
+  #version = 0
   #supervisor: Supervisor | undefined
 
   constructor(parts: DevicesParts) {
@@ -189,7 +186,12 @@ export class Devices {
 
   /** Health of the devices for the cloud. `version` rises with each change. */
   get health(): { readonly version: number; readonly devices: readonly KnownHealth[] } {
-    return { version: this.#health.version, devices: this.#lanesOf(this.#health.of(this.statuses)) }
+    const devices = this.#lanesOf(this.#health.of(this.statuses))
+    // A new policy or a new reader changes what a gate sees, and no state of a device.
+    const text = JSON.stringify(devices)
+    if (text !== this.#reported) this.#version++
+    this.#reported = text
+    return { version: this.#version, devices }
   }
 
   /** Health of the lanes: a lane is as healthy as its worst device, because a gate without its reader sees nothing. */
@@ -202,11 +204,11 @@ export class Devices {
       if (!worst || SEVERITY[device.state] > SEVERITY[worst.state])
         lanes.set(laneId, { ...device, deviceId: laneId, detail })
     }
-    const isBlind = ({ deviceId }: KnownHealth) =>
-      this.#parts.deviceTypeOf(deviceId) === 'exit_gate' && !this.wiring.readsTags(deviceId)
-    return [...lanes.values()].map((lane) =>
-      isBlind(lane) ? { ...lane, detail: `${lane.detail}; ${NO_TAG_READER}` } : lane,
-    )
+    return [...lanes.values()].map((lane) => {
+      const type = this.#parts.deviceTypeOf(lane.deviceId)
+      if (type !== 'exit_gate') return lane
+      return { ...lane, readsTags: withoutTagReader(this.wiring, lane.deviceId, type) === undefined }
+    })
   }
 
   /** Undefined before `start`. */

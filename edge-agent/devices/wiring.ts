@@ -1,5 +1,7 @@
 import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/kit/driver.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
+import type { Finding } from '../../device-drivers/kit/device.ts'
+import type { DeviceType } from '../../policy/vocabulary.ts'
 
 /** Assignment of hardware to lanes, from the configuration. */
 export interface Wiring {
@@ -45,6 +47,20 @@ export interface Wiring {
 export const SIREN_SECONDS = 5
 
 export type EmergencyInput = NonNullable<Capabilities['emergency']>
+
+/**
+ * Finding of an exit gate for which no device reads tags. Only a warning: a barrier without a reader is a usual gate of
+ * stores whose goods have no tags.
+ */
+export function withoutTagReader(
+  { readsTags }: Pick<Wiring, 'readsTags'>,
+  deviceId: string,
+  deviceType: DeviceType | undefined,
+): Finding | undefined {
+  if (deviceType !== 'exit_gate' || readsTags(deviceId)) return undefined
+  const detail = `no device reads tags at this gate, so it sees no goods: add a reader with feeds ${deviceId}, unless it is only a barrier`
+  return { code: 'no_tag_reader', detail, isWarning: true }
+}
 
 /** Assigns the configured devices to lanes, by the capabilities that their drivers declare. */
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {

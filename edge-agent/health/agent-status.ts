@@ -6,7 +6,7 @@ import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Doors } from '../devices/release-watch.ts'
 import type { EmergencyState } from '../devices/emergency.ts'
-import type { Wiring } from '../devices/wiring.ts'
+import { withoutTagReader, type Wiring } from '../devices/wiring.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -80,7 +80,7 @@ interface StatusSources {
   ledger: Ledger
   doors: Doors
   emergency: EmergencyState | null
-  wiring: Pick<Wiring, 'laneOf'>
+  wiring: Pick<Wiring, 'laneOf' | 'readsTags'>
   fault: string | null
   isRestartDue: boolean
   devices: readonly DeviceStatus[]
@@ -159,8 +159,10 @@ export function configuredDevice(
 ): ConfiguredDevice {
   // A scanner or reader that serves a lane needs no registration, and the lane shows its tags.
   if (wiring.laneOf(status.deviceId) !== status.deviceId) return status
-  const crowd = crowdOf(status.deviceId)
-  const device = crowd ? { ...status, findings: [...status.findings, crowd] } : status
+  const type = trust.policy?.devices.find(({ deviceId }) => deviceId === status.deviceId)?.deviceType
+  const ofLane = [crowdOf(status.deviceId), withoutTagReader(wiring, status.deviceId, type)]
+  const findings = [...status.findings, ...ofLane.filter((finding) => finding !== undefined)]
+  const device = { ...status, findings }
   if (!trust.policy) return device
   return { ...device, ...refusedDevice(trust.policy, identity.agentId, device.deviceId) }
 }

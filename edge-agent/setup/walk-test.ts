@@ -1,4 +1,5 @@
 import { printable } from '../../policy/printable.ts'
+import type { ConfiguredDevice } from '../health/agent-status.ts'
 
 /** Kinds of test tags: the gate must alarm for `unpaid` ones, and stay silent for `paid` ones. */
 export type TestTagKind = 'unpaid' | 'paid'
@@ -34,6 +35,13 @@ interface WalkTestResult {
   readonly positions: readonly PositionResult[]
   /** Why the gate did not pass. Empty if it passed. */
   readonly faults: readonly string[]
+}
+
+/** Why a gate cannot be tested. Undefined if it can. */
+export function gateFault({ state, detail, findings }: Pick<ConfiguredDevice, 'state' | 'detail' | 'findings'>) {
+  const blind = findings.find(({ code }) => code === 'no_tag_reader')
+  if (blind) return blind.detail
+  return state === 'ready' ? undefined : `the gate is ${state}, not ready: ${detail}`
 }
 
 /** Computes the result of a walk test. `minPercent`: detection rate that the gate must reach. */

@@ -124,9 +124,10 @@ function deviceReport({ devices, platform, nowMs }: CloudParts): DeviceReport {
   const startMs = nowMs() - platform.clock.elapsed()
   return {
     version,
-    devices: known.map(({ deviceId, state, detail, sinceMs }) => ({
+    devices: known.map(({ deviceId, state, detail, readsTags, sinceMs }) => ({
       deviceId,
       state,
+      ...(readsTags !== undefined && { readsTags }),
       detail: detail.slice(0, 300),
       since: new Date(startMs + sinceMs).toISOString(),
     })),

@@ -114,9 +114,6 @@ export type RotationClaims = z.infer<typeof RotationClaims>
 export const DEVICE_HEALTH = ['ready', 'degraded', 'absent'] as const
 export type DeviceHealth = (typeof DEVICE_HEALTH)[number]
 
-/** End of the detail of an exit gate whose agent has no reader of tags for it: it opens, and watches nothing. */
-export const NO_TAG_READER = 'no device reads tags at this gate'
-
 /** Maximum number of devices in a report. */
 export const REPORTED_DEVICES_LIMIT = 200
 
@@ -127,6 +124,8 @@ export const ReportedDevice = z.strictObject({
   detail: z.string().max(300).optional(),
   /** Time since which it is ready, or since which it is not. Older agents send none. */
   since: z.iso.datetime().optional(),
+  /** Of exit gates only. False: no device reads tags there, so that the gate opens, and watches nothing. */
+  readsTags: z.boolean().optional(),
 })
 export type ReportedDevice = z.infer<typeof ReportedDevice>
 

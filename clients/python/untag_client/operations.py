@@ -2152,6 +2152,7 @@ FetchDevicesResponseDevicesItemHealth = TypedDict(
         "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
         "detail": NotRequired[str],
         "since": NotRequired[str],
+        "readsTags": NotRequired[bool],
     },
 )
 
@@ -3148,6 +3149,7 @@ FetchSignedDocumentsRequestDevicesStatesItem = TypedDict(
         "state": str,
         "detail": NotRequired[str],
         "since": NotRequired[str],
+        "readsTags": NotRequired[bool],
     },
 )
 
@@ -7061,6 +7063,7 @@ UpdateDeviceRequestHealth = TypedDict(
         "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
         "detail": NotRequired[str],
         "since": NotRequired[str],
+        "readsTags": NotRequired[bool],
     },
 )
 

@@ -363,10 +363,16 @@ export function DeviceHealth({ at, device }: { at: ViewContext; device: Device }
   const t = at.texts.agents
   const { health } = device
   if (!health || device.decommissionedAt !== undefined) return '–'
-  const { state, unknownBecause, detail, since } = health
+  const { state, unknownBecause, detail, since, readsTags } = health
+  const isBlind = readsTags === false
   return (
     <div>
-      <Badge tone={HEALTH_TONES[state]}>{t.healthStates[state]}</Badge>
+      {isBlind && state === 'ready' ? (
+        <Badge tone="warn">{t.noTagReader}</Badge>
+      ) : (
+        <Badge tone={HEALTH_TONES[state]}>{t.healthStates[state]}</Badge>
+      )}
+      {isBlind ? <span class="sub">{t.noTagReaderStep}</span> : null}
       {unknownBecause === undefined ? null : <span class="sub">{t.unknownHealth[unknownBecause]}</span>}
       {state === 'degraded' || state === 'absent' ? <span class="sub">{t.healthSteps[state]}</span> : null}
       {state === 'ready' || detail === undefined ? null : (

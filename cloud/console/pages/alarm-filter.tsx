@@ -1,4 +1,3 @@
-import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { iso } from '../../platform/operations/fields.ts'
@@ -96,7 +95,7 @@ export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefi
             storeId,
             deviceId,
             name: deviceLabel(at, { deviceId, deviceType, name }),
-            isWatching: WATCHING.has(health?.state ?? '') && health?.detail?.endsWith(NO_TAG_READER) !== true,
+            isWatching: WATCHING.has(health?.state ?? '') && health?.readsTags !== false,
           })
       cursor = found.nextCursor
       if (cursor === undefined) break

@@ -53,6 +53,8 @@ export const agentsTexts = bilingual({
       degraded: 'It works in part. Check its cables and antennas.',
       absent: 'Check its power, its cable and its network. The agent tries again by itself.',
     },
+    noTagReader: 'No tag reader',
+    noTagReaderStep: 'This exit opens, and sees no goods. Set up a reader, unless it is only a barrier.',
     driverText: 'Message of the device (English)',
     places: { lane: 'Lane', gate: 'Gate', zone: 'Zone' },
     type: 'Kind',
@@ -152,6 +154,9 @@ export const agentsTexts = bilingual({
       degraded: 'Es arbeitet nur zum Teil. Prüfen Sie Kabel und Antennen.',
       absent: 'Prüfen Sie Strom, Kabel und Netzwerk. Der Agent versucht es von selbst wieder.',
     },
+    noTagReader: 'Ohne Etikettenleser',
+    noTagReaderStep:
+      'Dieser Ausgang öffnet und sieht keine Ware. Richten Sie einen Leser ein, außer es ist nur eine Schranke.',
     driverText: 'Meldung des Geräts (englisch)',
     places: { lane: 'Spur', gate: 'Durchgang', zone: 'Bereich' },
     type: 'Art',

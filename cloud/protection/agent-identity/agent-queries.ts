@@ -4,6 +4,7 @@ import type { LastSeen } from '../../platform/foundation/ports.ts'
 import { z } from 'zod'
 import { AgentState, DEVICE_HEALTH, type ReportedDevice } from '../../../policy/documents/agent-messages.ts'
 import { VersionNumber } from '../../../policy/version.ts'
+import { definedFields } from '../../platform/operations/fields.ts'
 
 /**
  * State that an agent reports, for display only. The broker delivers the state when the agent connects and
@@ -64,6 +65,10 @@ export const DeviceHealth = z.strictObject({
     ),
   detail: z.string().optional().describe('What the agent says about it: the fault, or the model of a ready device.'),
   since: z.string().optional().describe('Time since which it is ready, is not ready, or is unknown.'),
+  readsTags: z
+    .boolean()
+    .optional()
+    .describe('Of exit gates. False: no device reads tags there, so that the gate opens, and sees no goods.'),
 })
 export type DeviceHealth = z.infer<typeof DeviceHealth>
 
@@ -86,8 +91,8 @@ export function deviceHealth(deviceId: string, agent: ReportingAgent | undefined
     }
   const reported = state?.devices?.find((device) => device.deviceId === deviceId)
   if (!reported) return { state: 'unknown', unknownBecause: 'not_reported' }
-  const { detail, since } = reported
-  return { state: healthOf(reported), ...(detail !== undefined && { detail }), ...(since !== undefined && { since }) }
+  const { detail, since, readsTags } = reported
+  return { state: healthOf(reported), ...definedFields({ detail, since, readsTags }) }
 }
 
 /** True if the agent contacted the cloud recently, and after the end of its connection to the broker. */

@@ -1,7 +1,7 @@
 import { type DeviceType, DEVICE_TYPES } from '../../../policy/vocabulary.ts'
 import { UNNAMED_DEVICE } from '../../setup/config-file.ts'
 import type { AttachedDevice, DeviceFinding } from '../../setup/device-discovery.ts'
-import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
+import { deviceDetail, deviceState, deviceTitle, isWithoutReader } from '../model/status-view.ts'
 import { type PageDevice, type PageTestedOutput, WALK_SECONDS } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps, type Localization, Technical } from './frame.tsx'
@@ -22,6 +22,7 @@ function DeviceTests({
   const { setup } = texts
   const { deviceId } = device
   const isGate = device.deviceType === 'exit_gate'
+  const isBlind = isWithoutReader(device)
   if (outputs.length === 0 && !isGate) return null
   return (
     <div data-tests={deviceId} role="group" aria-label={`${setup.test}: ${device.name ?? deviceId}`}>
@@ -32,12 +33,13 @@ function DeviceTests({
             {setup.outputs[output]}
           </button>
         ))}
-        {isGate ? (
+        {isGate && !isBlind ? (
           <button type="button" data-walk={String(WALK_SECONDS)}>
             {setup.walk}
           </button>
         ) : null}
       </p>
+      {isBlind ? <p class="soft">{setup.noWalk}</p> : null}
       <p role="status" data-status />
       <Technical texts={texts} text="" data={{ 'data-technical': true }} />
     </div>
@@ -271,10 +273,17 @@ function Added({ localization, devices, configFile = '', addedId }: SetupPagePro
   const { setup } = texts
   if (addedId === undefined) return null
   const device = devices.find(({ deviceId }) => deviceId === addedId)
+  const next = nextStep(device)
   return (
-    <div class="banner" role="status" tabindex={-1} data-added data-tone={device ? 'good' : undefined}>
+    <div
+      class="banner"
+      role="status"
+      tabindex={-1}
+      data-added
+      data-tone={device && next !== 'reader' ? 'good' : undefined}
+    >
       <p>{device ? setup.added(nameOf(device, texts), configFile) : setup.restartNeeded(configFile)}</p>
-      <p class="next">{setup.next[nextStep(device)]}</p>
+      <p class="next">{setup.next[next]}</p>
       {device && device.feeds === null ? (
         <p class="row">
           <a class="button" href={pageOf(device)}>
@@ -286,8 +295,9 @@ function Added({ localization, devices, configFile = '', addedId }: SetupPagePro
   )
 }
 
-function nextStep(device: PageDevice | undefined): 'test' | 'read' | 'restart' {
+function nextStep(device: PageDevice | undefined): keyof Texts['setup']['next'] {
   if (!device) return 'restart'
+  if (isWithoutReader(device)) return 'reader'
   return device.feeds === null ? 'test' : 'read'
 }
 

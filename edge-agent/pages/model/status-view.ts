@@ -94,7 +94,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, {
           ...withoutItems(status, texts),
           ...deviceBanner(device, texts),
           ...feederBanners(status, deviceId, texts),
-          ...findings(status, deviceId, texts),
+          ...findings(status, deviceId, texts, isStaff),
         ],
         isStaff,
         texts,
@@ -119,6 +119,11 @@ export function lostView(texts: Texts, sinceMs: number, isStaff: boolean): Statu
     badges: [{ tone: 'bad', text: texts.lost.what }],
     banners: [{ tone: 'bad', text: `${since} ${isStaff ? texts.lost.todo : texts.forShoppers.lost}` }],
   }
+}
+
+/** True for an exit at which no device reads tags. */
+export function isWithoutReader({ findings: found }: Pick<PageDevice, 'findings'>): boolean {
+  return found.some(({ code }) => code === 'no_tag_reader')
 }
 
 /** Name of a device, or its type if it has no name. */
@@ -177,6 +182,7 @@ function clock({ clock: trust }: PageStatus, texts: Texts): Badge[] {
 
 function deviceBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
   if (!device) return []
+  if (device.state === 'ready' && isWithoutReader(device)) return [{ tone: 'warn', text: texts.gate.noTagReader }]
   return [{ tone: DEVICE_TONES[device.state], text: texts.deviceStates[device.state] }]
 }
 
@@ -223,16 +229,18 @@ function findingText({ code, detail }: PageDevice['findings'][number]): string {
   return `${code}: ${detail}`
 }
 
-/** Findings of this device and of the devices that feed it. */
-function findings({ devices }: PageStatus, deviceId: string, texts: Texts): Banner[] {
+/** Findings of this device and of the devices that feed it. At a barrier without a reader, shoppers miss nothing. */
+function findings({ devices }: PageStatus, deviceId: string, texts: Texts, isStaff: boolean): Banner[] {
   return devices
     .filter((device) => device.deviceId === deviceId || device.feeds === deviceId)
     .flatMap((device) =>
-      device.findings.map((finding) => ({
-        tone: finding.isWarning ? 'warn' : 'bad',
-        // Drivers explain findings in English only. The set-up page shows that text as a technical detail.
-        text: `${texts.findings[finding.code]} (${device.deviceId}, ${texts.language === 'en' ? findingText(finding) : finding.code})`,
-      })),
+      device.findings
+        .filter(({ code }) => isStaff || code !== 'no_tag_reader')
+        .map((finding) => ({
+          tone: finding.isWarning ? 'warn' : 'bad',
+          // Drivers explain findings in English only. The set-up page shows that text as a technical detail.
+          text: `${texts.findings[finding.code]} (${device.deviceId}, ${texts.language === 'en' ? findingText(finding) : finding.code})`,
+        })),
     )
 }
 

@@ -49,6 +49,8 @@ export const setupDe: SetupTexts = {
     `Das Gerät ist gespeichert, aber ${file} enthält weitere Änderungen. Deshalb ist es noch nicht in Betrieb.`,
   next: {
     test: 'Jetzt das Gerät unten testen und seine Seite auf dem Bildschirm am Gerät öffnen. Ein Neustart ist nicht nötig.',
+    reader:
+      'Jetzt den Leser einrichten, der an diesem Ausgang Etiketten liest: bei „Gehört zum Gerät“ diesen Ausgang wählen. Ohne Leser sieht der Ausgang keine Ware und ist nur eine Schranke. Ein Neustart ist nicht nötig.',
     read: 'Jetzt etwas scannen oder lesen und auf die Seite des Geräts sehen, zu dem es gehört. Ein Neustart ist nicht nötig.',
     restart:
       'Jetzt den Agenten neu starten. Als Dienst: sudo systemctl restart untag-edge. In einem Terminal, auch in der Demo: mit Strg-C anhalten und denselben Befehl wieder ausführen.',
@@ -110,6 +112,7 @@ export const setupDe: SetupTexts = {
   },
   walk: 'Durchgangstest',
   walkHint: (seconds) => `Innerhalb von ${seconds} Sekunden ein Etikett durch den Ausgang tragen.`,
+  noWalk: 'Einen Durchgangstest gibt es erst mit einem Leser für Etiketten.',
   walked: (tags, left, alarms) =>
     `${plural(tags, 'Etikett', 'Etiketten')} gelesen, ${left} hinausgegangen, ${alarms} mit Alarm.`,
 }

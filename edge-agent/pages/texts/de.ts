@@ -201,6 +201,8 @@ export const de: Texts = {
     unreadable_data: 'Der Agent kann nicht lesen, was ein Gerät sendet. Bitte die Technik rufen.',
     echo: 'Die Leitung wiederholt jeden Befehl: Nichts beweist, dass das Gerät sich bewegt. Bitte die Technik rufen.',
     too_many_tags: 'Zu viele Etiketten am Leser. Bitte Ware und leere Etiketten vom Leser entfernen.',
+    no_tag_reader:
+      'Kein Leser liest hier Etiketten. Dieser Ausgang sieht keine Ware und alarmiert nie. Einen Leser einrichten, außer es ist nur eine Schranke.',
     wrong_address: 'Es antwortet eine andere Adresse als die eingestellte. Bitte die Technik rufen.',
   },
   emergency: {
@@ -431,6 +433,7 @@ export const de: Texts = {
     wayOut: 'Ausgang offen',
     wayOutHint: 'Notfall: Bitte hier hinausgehen.',
     outHint: 'Dieser Ausgang ist gerade gestört.',
+    noTagReader: 'Ohne Etikettenleser',
     green: 'Danke, auf Wiedersehen',
     greenHint: 'Sie können gehen.',
     amber: 'Bitte zum Personal',

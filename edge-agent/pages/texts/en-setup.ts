@@ -48,6 +48,8 @@ export const setupEn: SetupTexts = {
   restartNeeded: (file) => `The device is saved, but ${file} has other changes too, so it is not in use yet.`,
   next: {
     test: 'Next: test it below, and open its page on the screen at the device. No restart is needed.',
+    reader:
+      'Now set up the reader that reads tags at this exit: in "Serves the device", choose this exit. Without a reader the exit sees no goods and is only a barrier. A restart is not necessary.',
     read: 'Next: scan or read something, and look at the page of the device that it serves. No restart is needed.',
     restart:
       'Next: restart the agent. A service: sudo systemctl restart untag-edge. In a terminal, also in the demo: stop it with Ctrl-C and run the same command again.',
@@ -107,6 +109,7 @@ export const setupEn: SetupTexts = {
   },
   walk: 'Walk test',
   walkHint: (seconds) => `Carry a tag through the gate within ${seconds} seconds.`,
+  noWalk: 'A walk test needs a reader of tags.',
   walked: (tags, left, alarms) =>
     `The gate read ${plural(tags, 'tag', 'tags')}, saw ${left} leave, and alarmed for ${alarms}.`,
 }

@@ -194,6 +194,8 @@ export const en: Texts = {
     unreadable_data: 'The agent cannot read what a device sends. Please call a technician.',
     echo: 'The line repeats every command, so nothing proves that the device moves. Please call a technician.',
     too_many_tags: 'Too many tags are at the reader. Please move goods and blank labels away from it.',
+    no_tag_reader:
+      'No reader reads tags here. This exit sees no goods and never alarms. Set up a reader, unless it is only a barrier.',
     wrong_address: 'Another address answers than the configured one. Please call a technician.',
   },
   emergency: {
@@ -417,6 +419,7 @@ export const en: Texts = {
     wayOut: 'Exit open',
     wayOutHint: 'Emergency: please leave this way.',
     outHint: 'This exit is out of order at the moment.',
+    noTagReader: 'No tag reader',
     green: 'Thank you, goodbye',
     greenHint: 'You may leave.',
     amber: 'Please see our staff',

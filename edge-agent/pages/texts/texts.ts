@@ -64,7 +64,7 @@ export interface SetupTexts {
   added(name: string, file: string): string
   restartNeeded(file: string): string
   /** What to do after a device was added. */
-  next: Record<'test' | 'read' | 'restart', string>
+  next: Record<'test' | 'reader' | 'read' | 'restart', string>
   openPage: string
   pages: string
   noEntry: string
@@ -91,6 +91,8 @@ export interface SetupTexts {
   tested: Record<'confirmed' | 'failed' | 'unknown' | 'not_supported', string>
   walk: string
   walkHint(seconds: number): string
+  /** In place of the walk test of a gate without a reader of tags. */
+  noWalk: string
   /** Result of a walk: the tags that the gate read, saw leave, and for which it alarmed. */
   walked(tags: number, left: number, alarms: number): string
 }
@@ -262,6 +264,8 @@ export interface Texts {
     readyHint: string
     /** The gate or a reader of it has a fault. */
     outHint: string
+    /** State of an exit that works and has no reader of tags. */
+    noTagReader: string
     /** An emergency opened this gate. */
     wayOut: string
     wayOutHint: string

@@ -1,4 +1,3 @@
-import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
@@ -141,9 +140,10 @@ describe('pages of the store manager', () => {
     expect(await get('/console/alarms')).toContain(paid)
 
     // A gate without a reader opens, and sees no goods.
-    const blind = { deviceId: gate, state: 'ready', detail: `Modbus TCP unit 1; ${NO_TAG_READER}` }
+    const blind = { deviceId: gate, state: 'ready', readsTags: false }
     await setState(JSON.stringify({ observedAt: new Date().toISOString(), devices: [blind] }))
     expect(await get('/console/alarms')).toMatch(/Not known whether goods leave unpaid: [^<]+/)
+    expect(await get('/console/agents')).toMatch(/No tag reader.*This exit opens, and sees no goods/s)
 
     await setGate({ agent_id: 'agt_AusgangNord' })
     const silent = await get('/console/alarms')

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { AgentWatch } from '../../../cloud/protection/agents/watch/incidents.ts'
 import { llrpReader, type LlrpReader } from '../../../simulators/devices/llrp.ts'
-import { NO_TAG_READER } from '../../../policy/documents/agent-messages.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
 import { cutLine } from '../../support/memory-broker.ts'
@@ -92,7 +91,11 @@ it('the cloud knows a gate for which no device reads tags', async () => {
     return devices.find((each: Json) => each.deviceId === store.shop.devices.exit_gate).health
   }
   await becomes('ready')
-  expect(await gate()).toMatchObject({ state: 'ready', detail: expect.stringContaining(NO_TAG_READER) })
+  expect(await gate()).toMatchObject({ state: 'ready', readsTags: false })
+  const { devices } = store.agent.status()
+  const found = devices.map(({ deviceType, findings }) => [deviceType, findings.map(({ code }) => code)])
+  expect(found).toContainEqual(['exit_gate', ['no_tag_reader']])
+  expect(found).toContainEqual(['self_checkout_detacher', []])
 })
 
 it('raises device_not_ready for a dead board, and withdraws it at its repair without a check', async () => {

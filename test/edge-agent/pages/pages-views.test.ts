@@ -438,6 +438,18 @@ describe('the state of the agent', () => {
     }
   })
 
+  it('says that an exit has no reader of tags, and to staff what to do', () => {
+    const blind = { code: 'no_tag_reader' as const, detail: 'add a reader', isWarning: true }
+    const devices = status.devices.map((each) => (each.deviceId === GATE ? { ...each, findings: [blind] } : each))
+    const viewFor = (isStaff: boolean) => statusView({ ...status, devices }, GATE, de, { nowMs: 0, isStaff })
+    expect(viewFor(false).badges).toContainEqual({ tone: 'warn', text: 'Ohne Etikettenleser' })
+    expect(viewFor(true).banners).toEqual([
+      { tone: 'warn', text: `${de.findings.no_tag_reader} (dev_gate, no_tag_reader)` },
+    ])
+    // A barrier for goods without tags works for shoppers.
+    expect(viewFor(false).banners).toEqual([])
+  })
+
   it('shows one way out in an emergency, at the devices that it opens and at others', () => {
     const emergency = { opened: [GATE], lost: ['dev_panel'] }
     const shown = [GATE, STATION].flatMap((deviceId) => [

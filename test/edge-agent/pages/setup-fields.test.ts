@@ -4,7 +4,7 @@ import { faultText } from '../../../edge-agent/pages/model/setting-fault.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import type { Texts } from '../../../edge-agent/pages/texts/texts.ts'
 import { LANGUAGES, otherLanguage } from '../../../policy/page-language.ts'
-import { newStatus, STATION } from './pages-agent.ts'
+import { GATE, newStatus, STATION } from './pages-agent.ts'
 
 const { devices } = newStatus()
 
@@ -72,6 +72,16 @@ describe.each(LANGUAGES)('the set-up page in %s', (language) => {
     expect(hintOf(plain, 'modbus', 'pulseMs')).not.toMatch(setup.required)
     expect(hintOf(plain, 'modbus', 'opensInEmergency')).toBe('')
     expect(hintOf(page(texts, { hasFireAlarm: true }), 'modbus', 'opensInEmergency')).toBe(setup.required)
+  })
+
+  it('says of an exit without a reader that it sees no goods, and asks for the reader', () => {
+    const blind = { code: 'no_tag_reader' as const, detail: 'add a reader', isWarning: true }
+    const bare = devices.map((each) => (each.deviceId === GATE ? { ...each, findings: [blind] } : each))
+    const shown = page(texts, { devices: bare, addedId: GATE })
+    for (const text of [texts.findings.no_tag_reader, setup.next.reader, setup.noWalk])
+      expect(shown).toContain(text.replaceAll('"', '&quot;'))
+    expect(shown).not.toContain('data-walk')
+    expect(page(texts, { addedId: GATE })).toContain('data-walk')
   })
 
   it('says that a device is removed with the next start, and offers no release of it', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openWalkRecorder, WALK_TAG_LIMIT } from '../../../edge-agent/lanes/gate/walk-recorder.ts'
 import { isPrintable } from '../../../policy/printable.ts'
-import { reportHtml, reportLines, walkTestResult, type Walk } from '../../../edge-agent/setup/walk-test.ts'
+import { gateFault, reportHtml, reportLines, walkTestResult, type Walk } from '../../../edge-agent/setup/walk-test.ts'
 
 const UNPAID: Walk = {
   position: 'hip, flat',
@@ -89,4 +89,12 @@ describe('the recording of a walk', () => {
     for (let n = 0; n <= WALK_TAG_LIMIT; n++) walks.onRead('dev_g', `E2${n}`, 1)
     expect(walks.recording('dev_g')?.tags).toHaveLength(WALK_TAG_LIMIT)
   })
+})
+
+it('is not begun at a gate that is not ready, or has no reader of tags', () => {
+  const gate = { state: 'ready' as const, detail: 'Modbus', findings: [] }
+  expect(gateFault(gate)).toBeUndefined()
+  expect(gateFault({ ...gate, state: 'absent', detail: 'no answer' })).toBe('the gate is absent, not ready: no answer')
+  const blind = { code: 'no_tag_reader' as const, detail: 'no device reads tags at this gate', isWarning: true }
+  expect(gateFault({ ...gate, findings: [blind] })).toBe(blind.detail)
 })
