@@ -50,6 +50,8 @@ export interface Access {
   callerOf(c: Context): PairedCaller | undefined
   /** Whether this caller may send this request to `/v1`. A program with the rights of a till only reports. */
   mayCall(c: Context): 'yes' | 'unpaired' | 'right_missing'
+  /** Whether this caller may open the pages, with their goods, alarms and staff. A program with the rights of a till may not. */
+  mayOpenPages(c: Context): boolean
   /** Uses up a one-time link and pairs the browser. False if the code is unknown, used or expired. */
   redeemLink(c: Context, code: string): Promise<boolean>
   /** Renews the cookie of a paired browser once a day. */
@@ -64,6 +66,9 @@ interface AccessParts {
   /** Reads the agent's credential from its file; undefined if there is none. Throws if the file cannot be read. */
   credential(): string | undefined
 }
+
+/** True for a program with the rights of a till. */
+const onlyReports = ({ rights }: PairedCaller) => rights !== undefined && rights.length > 0
 
 const operations: readonly AgentOperation[] = Object.values(AGENT_OPERATIONS)
 
@@ -114,10 +119,14 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       const operation = operations.find(({ method, path }) => method === c.req.method && path === c.req.path)
       if (operation?.needsCredential === false) return 'yes'
       const caller = callerOf(c)
-      const isTill = caller?.rights !== undefined && caller.rights.length > 0
+      const isTill = caller !== undefined && onlyReports(caller)
       if (caller && (!isTill || operation?.isForTills === true)) return 'yes'
       if (operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)) return 'yes'
       return isTill ? 'right_missing' : 'unpaired'
+    },
+    mayOpenPages(c) {
+      const caller = callerOf(c)
+      return caller !== undefined && !onlyReports(caller)
     },
     async redeemLink(c, code) {
       // If the browser is already paired, the link is not used up. The user may have opened the link twice, or the

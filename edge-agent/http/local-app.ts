@@ -72,12 +72,7 @@ export function localApp(
   if (pushes)
     ingestRoutes(app, { devices: () => agent.config.devices, port: pushes, hosts, platform: agent.platform, refusals })
   setupRoutes(app, agent)
-  pageRoutes(
-    app,
-    agent,
-    { isPaired: (c) => access.callerOf(c) !== undefined, isLoopback, renewCookie: access.renewCookie },
-    dataDir,
-  )
+  pageRoutes(app, agent, { mayOpen: access.mayOpenPages, isLoopback, renewCookie: access.renewCookie }, dataDir)
   return app
 }
 

@@ -133,7 +133,7 @@ interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceD
 
 /** Access checks of the pages. */
 interface PageAccess {
-  isPaired(c: Context): boolean
+  mayOpen(c: Context): boolean
   /** True if the browser runs on the machine of the agent. */
   isLoopback(c: Context): boolean
   renewCookie(c: Context): void
@@ -183,7 +183,7 @@ export function pageRoutes(app: Hono, agent: PagesAgent, access: PageAccess, dat
   })
   app.get('/pictures/:name', (c) => {
     const hash = /^([A-Za-z0-9_-]{43})\.webp$/.exec(c.req.param('name'))?.[1]
-    const bytes = hash !== undefined && access.isPaired(c) ? agent.items.pictures.read(hash) : undefined
+    const bytes = hash !== undefined && access.mayOpen(c) ? agent.items.pictures.read(hash) : undefined
     if (bytes === undefined) return c.body('', 404, { 'cache-control': 'no-store' })
     return c.body(new Uint8Array(bytes), 200, PICTURE_HEADERS)
   })
@@ -252,7 +252,7 @@ class Pages {
     const { localize, show } = this.#renderer
     const requestedId = c.req.query('device')
     const localization = localize(c, requestedId !== undefined)
-    if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
+    if (!this.#access.mayOpen(c)) return this.showPairing(c, localization)
     this.#access.renewCookie(c)
     const status: PageStatus = this.#agent.status()
     const nowMs = this.#agent.platform.clock.wall()
@@ -328,7 +328,7 @@ class Pages {
   async showSetup(c: Context): Promise<Response> {
     const { localize, show } = this.#renderer
     const localization = localize(c)
-    if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
+    if (!this.#access.mayOpen(c)) return this.showPairing(c, localization)
     if (!this.#access.isLoopback(c)) return show(c, () => <NotHere localization={localization} />, 401)
     this.#access.renewCookie(c)
     const { config, deviceDiscovery, setup } = this.#agent

@@ -441,6 +441,8 @@ describe('a till at an agent', () => {
       ['/v1/alarms', {}],
     ] as const)
       expect((await post(path, body, sells)).body.code, path).toBe('right_missing')
+    for (const path of ['/setup', '/gate', `/station?device=${detach.deviceId}`, '/pictures/0'])
+      expect((await store.local(path, { headers: sells })).status, path).not.toBe(200)
     await allow([store.agent.identity.agentId], { salesPerHour: 1 })
     await post('/v1/sales', sale([a]))
     const over = await post('/v1/sales', sale([b]))
