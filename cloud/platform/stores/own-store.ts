@@ -2,10 +2,11 @@ import { knownCaller, maySee, isAtLeast, type KnownCaller, type Package, PACKAGE
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { needsPackage, type Call } from '../operations/operation.ts'
 import { packageTooLow } from '../operations/perform.ts'
-import type { Row } from '../persistence/schema.ts'
+import type { Db } from '../persistence/database.ts'
+import type { Row, Schema } from '../persistence/schema.ts'
 import { findStore, listStores } from './queries.ts'
 import { z } from 'zod'
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { sql, type RawBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
 import { toPage } from '../operations/paging.ts'
 
 /** Maximum number of ids per query. */
@@ -137,26 +138,49 @@ export const ALL_STORES =
   'Without `storeId`, the list contains all stores of the account that the key may see, except stores whose ' +
   'package is too low.'
 
-/** Rows of one scope in list order, at most limit + 1. `total` counts all matching rows up to `TOTAL_LIMIT`. */
-export interface ScopePage<R> {
-  rows: R[]
-  total: number
+/** Number of the rows of a query. */
+export async function countRows<T extends keyof Schema>(
+  db: Db,
+  query: SelectQueryBuilder<Schema, T, object>,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom(query.as('counted'))
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
-/** Merges one page of all scopes. Reads each scope by its own index, so that no query sorts more than a page. */
+/** How a listing reads one scope. */
+export interface ScopeReader<R> {
+  /** Ids in list order, at most `limit`. */
+  ids(scope: StoreScope, limit: number): Promise<string[]>
+  /** Number of all matching rows, at most `limit`. */
+  count(scope: StoreScope, limit: number): Promise<number>
+  /** Rows with these ids, in any order. */
+  rows(ids: readonly string[]): Promise<R[]>
+  idOf(row: R): string
+  newestFirst: boolean
+  limit: number
+}
+
+/**
+ * Merges one page of all scopes. Reads the ids of each scope by its own index, so that no query sorts more than a page,
+ * and whole rows of the merged page only: a user may have a hundred stores.
+ */
 export async function pageOfScopes<R>(
   scopes: readonly StoreScope[],
-  read: (scope: StoreScope) => Promise<ScopePage<R>>,
-  order: { idOf: (row: R) => string; newestFirst: boolean; limit: number },
+  reader: ScopeReader<R>,
 ): Promise<{ items: R[]; total: number; nextCursor?: string }> {
-  const all: R[] = []
+  const { limit, idOf } = reader
+  const sign = reader.newestFirst ? -1 : 1
+  let first: string[] = []
   let total = 0
   for (const scope of scopes) {
-    const page = await read(scope)
-    all.push(...page.rows)
-    total += page.total
+    const ids = await reader.ids(scope, limit + 1)
+    first = [...first, ...ids].sort((a, b) => (a < b ? -sign : sign)).slice(0, limit + 1)
+    if (total < TOTAL_LIMIT) total += await reader.count(scope, TOTAL_LIMIT - total)
   }
-  const sign = order.newestFirst ? -1 : 1
-  all.sort((a, b) => (order.idOf(a) < order.idOf(b) ? -sign : sign))
-  return { ...toPage(all, order.idOf, order), total: Math.min(total, TOTAL_LIMIT) }
+  const { items: ids, ...next } = toPage(first, (id) => id, { limit })
+  const byId = new Map((await reader.rows(ids)).map((row) => [idOf(row), row]))
+  return { items: ids.flatMap((id) => byId.get(id) ?? []), total, ...next }
 }

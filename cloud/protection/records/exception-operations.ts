@@ -12,8 +12,8 @@ import {
   pageOfScopes,
   Total,
   inScope,
-  TOTAL_LIMIT,
-  type ScopePage,
+  countRows,
+  type ScopeReader,
   type StoreScope,
 } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
@@ -41,24 +41,25 @@ export interface ExceptionFilter {
  */
 const ID_GUARD_MS = 60_000
 
-/** Exceptions of a scope, newest first. */
-export async function listExceptions(
-  db: Db,
-  scope: StoreScope,
-  filter: ExceptionFilter,
-): Promise<ScopePage<Row<'protection_exception'>>> {
-  let page = matching(db, scope, filter).selectAll()
-  if (filter.after !== undefined) page = page.where('exception_id', '<', filter.after)
-  const rows = await page
-    .orderBy('exception_id', 'desc')
-    .limit(filter.limit + 1)
-    .execute()
-  const counted = matching(db, scope, filter).select('exception_id').limit(TOTAL_LIMIT).as('counted')
-  const { count } = await db
-    .selectFrom(counted)
-    .select((eb) => eb.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow()
-  return { rows, total: Number(count) }
+/** Reads the exceptions of a scope, newest first. */
+export function exceptionReader(db: Db, filter: ExceptionFilter): ScopeReader<Row<'protection_exception'>> {
+  return {
+    async ids(scope, limit) {
+      let page = matching(db, scope, filter).select('exception_id')
+      if (filter.after !== undefined) page = page.where('exception_id', '<', filter.after)
+      return (await page.orderBy('exception_id', 'desc').limit(limit).execute()).map((row) => row.exception_id)
+    },
+    count: (scope, limit) => countRows(db, matching(db, scope, filter).select('exception_id').limit(limit)),
+    rows: (ids) =>
+      db
+        .selectFrom('protection_exception')
+        .selectAll()
+        .where('exception_id', 'in', ids.length > 0 ? ids : [''])
+        .execute(),
+    idOf: (row) => row.exception_id,
+    newestFirst: true,
+    limit: filter.limit,
+  }
 }
 
 /** Exceptions that match the filter. The bounds on ids limit the index scan to the time range. */
@@ -188,8 +189,7 @@ export const fetchExceptions = operation({
     const times = { sinceMs: timeOf(since), untilMs: timeOf(until) }
     const { items, ...page } = await pageOfScopes(
       await ownScopes(call, storeId),
-      (scope) => listExceptions(call.db, scope, { ...filter, ...times, after: cursor, limit }),
-      { idOf: (row) => row.exception_id, newestFirst: true, limit },
+      exceptionReader(call.db, { ...filter, ...times, after: cursor, limit }),
     )
     return { success: true as const, exceptions: await describeAll(call, items), ...page }
   },

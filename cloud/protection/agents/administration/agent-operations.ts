@@ -15,8 +15,8 @@ import {
   storesById,
   Total,
   inScope,
-  TOTAL_LIMIT,
-  type ScopePage,
+  countRows,
+  type ScopeReader,
   type StoreScope,
 } from '../../../platform/stores/own-store.ts'
 import { isHeard, KNOWN_MS, stateOf } from '../../agent-identity/agent-queries.ts'
@@ -43,20 +43,25 @@ function listStateOf(row: Pick<Row<'agent'>, 'revoked_ms' | 'fork_ms'>): AgentLi
   return row.fork_ms === null ? 'active' : 'forked'
 }
 
-/** Agents of a scope in the order of their enrolment. */
-export async function listAgents(db: Db, scope: StoreScope, filter: AgentFilter): Promise<ScopePage<Row<'agent'>>> {
-  let page = matching(db, scope, filter).selectAll()
-  if (filter.after !== undefined) page = page.where('agent_id', '>', filter.after)
-  const rows = await page
-    .orderBy('agent_id')
-    .limit(filter.limit + 1)
-    .execute()
-  const counted = matching(db, scope, filter).select('agent_id').limit(TOTAL_LIMIT).as('counted')
-  const { count } = await db
-    .selectFrom(counted)
-    .select((eb) => eb.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow()
-  return { rows, total: Number(count) }
+/** Reads the agents of a scope in the order of their enrolment. */
+export function agentReader(db: Db, filter: AgentFilter): ScopeReader<Row<'agent'>> {
+  return {
+    async ids(scope, limit) {
+      let page = matching(db, scope, filter).select('agent_id')
+      if (filter.after !== undefined) page = page.where('agent_id', '>', filter.after)
+      return (await page.orderBy('agent_id').limit(limit).execute()).map((row) => row.agent_id)
+    },
+    count: (scope, limit) => countRows(db, matching(db, scope, filter).select('agent_id').limit(limit)),
+    rows: (ids) =>
+      db
+        .selectFrom('agent')
+        .selectAll()
+        .where('agent_id', 'in', ids.length > 0 ? ids : [''])
+        .execute(),
+    idOf: (row) => row.agent_id,
+    newestFirst: false,
+    limit: filter.limit,
+  }
 }
 
 function matching(db: Db, scope: StoreScope, { state, online, nowMs }: AgentFilter) {
@@ -190,8 +195,7 @@ export const fetchAgents = operation({
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor, ...filter }) {
     const { items, ...page } = await pageOfScopes(
       await ownScopes(call, storeId),
-      (scope) => listAgents(call.db, scope, { ...filter, nowMs: call.nowMs, after: cursor, limit }),
-      { idOf: (row) => row.agent_id, newestFirst: false, limit },
+      agentReader(call.db, { ...filter, nowMs: call.nowMs, after: cursor, limit }),
     )
     const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])
     const agents = items.flatMap((row) => {

@@ -2,10 +2,10 @@ import Sqlite from 'better-sqlite3'
 import { Kysely, PostgresDialect, SqliteDialect, type CompiledQuery, type LogEvent } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listAgents } from '../../../../cloud/protection/agents/administration/agent-operations.ts'
+import { agentReader } from '../../../../cloud/protection/agents/administration/agent-operations.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
-import { listExceptions, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
+import { exceptionReader, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
 import type { StoreScope } from '../../../../cloud/platform/stores/own-store.ts'
 import { firstIdAt } from '../../../../policy/ids.ts'
 import { agentTopic } from '../../../../policy/mqtt-topics.ts'
@@ -67,6 +67,14 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     expect([idsOf(first.agents), first.total]).toEqual([idsOf(agents.slice(0, 2)), 3])
     const second = await agentsOf({ limit: 2, cursor: first.nextCursor })
     expect([idsOf(second.agents), second.total, second.nextCursor]).toEqual([idsOf(agents.slice(2)), 3, undefined])
+    // A key of named stores reads them one by one.
+    const { storeId, otherStoreId } = shop
+    const both = await shop.cloud.key('secret', 'test', { storeIds: [otherStoreId, storeId] })
+    const merged = await agentsOf({ limit: 2 }, both)
+    expect([idsOf(merged.agents), merged.total]).toEqual([idsOf(agents.slice(0, 2)), 3])
+    expect(idsOf((await agentsOf({ limit: 2, cursor: merged.nextCursor }, both)).agents)).toEqual(
+      idsOf(agents.slice(2)),
+    )
   })
 
   it('fetchAgents filters by state and connection', async () => {
@@ -226,7 +234,11 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       ['a kind in a store', store, { kind: 'rare' }, /exception_by_store_kind\b/],
     ]
     it.each(cases)('exceptions: %s', async (_name, scope, filter, index) => {
-      const plans = await plansOf(() => listExceptions(db, scope, { ...filter, limit: 20 }))
+      const reader = exceptionReader(db, { ...filter, limit: 20 })
+      const plans = await plansOf(async () => {
+        await reader.ids(scope, 21)
+        await reader.count(scope, 10_000)
+      })
       expect(plans).toHaveLength(2)
       for (const plan of plans) {
         // PostgreSQL chooses among the indexes by cost.
@@ -237,7 +249,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     })
 
     it('agents of an account', async () => {
-      for (const plan of await plansOf(() => listAgents(db, tenant, { nowMs: 0, limit: 20 }))) {
+      const reader = agentReader(db, { nowMs: 0, limit: 20 })
+      for (const plan of await plansOf(() => reader.ids(tenant, 21))) {
         expect(plan).toMatch(/agent_by_tenant/)
         expect(plan).not.toMatch(/TEMP B-TREE/)
       }
