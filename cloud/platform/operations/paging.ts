@@ -80,6 +80,14 @@ const PARENTS = { purchase_line: 'purchase_id', pickup_order_line: 'order_id' } 
 /** What an answer names with the lines: it counts, too. */
 const BESIDE = { purchase_line: 'refund', pickup_order_line: 'pickup_order_item' } as const
 type Lines = keyof typeof PARENTS
+const ROWS = sql<number>`count(*)`
+/** A refund counts as the lines that it names, each of at least 50 characters. */
+const COUNTS = {
+  purchase_line: ROWS,
+  pickup_order_line: ROWS,
+  pickup_order_item: ROWS,
+  refund: sql<number>`sum(1 + coalesce(length(lines), 0) / 50)`,
+}
 
 /**
  * The first of these purchases or orders that have at most `LINES_AT_ONCE` lines, refunds and reserved tags together; at
@@ -97,7 +105,7 @@ export async function withinLines<L extends Lines, P extends Readonly<Record<(ty
   for (const each of [table, BESIDE[table]]) {
     const counted = await db
       .selectFrom(each as Lines)
-      .select([column.as('id'), sql<number>`count(*)`.as('count')])
+      .select([column.as('id'), COUNTS[each].as('count')])
       .where(column, 'in', parents.map(idOf))
       .groupBy(column)
       .execute()

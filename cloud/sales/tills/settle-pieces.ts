@@ -12,7 +12,7 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { piecesLeft } from '../../../policy/decimals.ts'
 import { amountsOfPieces, paidByLine, soldPieces } from '../../shop/purchases/line-value.ts'
 import { findPurchase, findPurchaseOfReceipt, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
-import { insertRefund, REFUNDS_LIMIT, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { insertRefund, manyRefunds, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded, unbookRefund } from '../checkout/book-refund.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
@@ -165,7 +165,8 @@ async function bookOne(
   const purchase = await findPurchase(call.db, store.tenant, purchaseId)
   if (!purchase || !isPaid(purchase)) return undefined
   const whole = await wholePurchase(call, purchase)
-  if (whole.refunds.length >= REFUNDS_LIMIT) {
+  const many = manyRefunds(whole.refunds)
+  if (many !== undefined) {
     await raiseException(
       { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
       {
@@ -173,7 +174,7 @@ async function bookOne(
         kind: 'return_unclear',
         subject: due[0]?.back.report_key ?? purchaseId,
         purchaseId,
-        detail: `goods came back, but their sale has ${REFUNDS_LIMIT} refunds, which is the most`,
+        detail: `goods came back, but their sale has ${many}`,
       },
     )
     return undefined

@@ -171,7 +171,8 @@ export const REASON_TEXTS = codes({
   too_many_passkeys: 'The user has 10 passkeys, which is the most. Remove one.',
   too_many_push_subscriptions:
     'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',
-  too_many_refunds: 'The purchase has 100 refunds, which is the most. Cancel it, or refund outside of untag.',
+  too_many_refunds:
+    'The purchase has 100 refunds, or refunds of 2,000 lines, which is the most. Cancel it, or refund outside of untag.',
   too_many_registrations: 'Too many registrations wait for review, or came from your network today. Try again later.',
   too_many_requests_open: 'Too many requests for help are open. Close those that are done.',
   too_many_sign_ins: 'Too many sign-ins failed. Wait until `Retry-After`.',

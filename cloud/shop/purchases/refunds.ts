@@ -22,12 +22,23 @@ interface NewRefund {
 }
 
 /** Maximum refunds of a purchase that people or tills make in parts. Each answer about the purchase reads them all. */
-export const REFUNDS_LIMIT = 100
+const REFUNDS_LIMIT = 100
 
-/** Throws 409 if a purchase has `REFUNDS_LIMIT` refunds. */
+/** Lines that these refunds may name together: parts of weighed goods come back any number of times. */
+const REFUNDED_LINES_LIMIT = 2_000
+
+/** Why the purchase may get no further refund in parts; undefined if it may. */
+export function manyRefunds(refunds: readonly Row<'refund'>[]): string | undefined {
+  if (refunds.length >= REFUNDS_LIMIT) return `${REFUNDS_LIMIT} refunds, which is the most`
+  const named = refunds.reduce((sum, refund) => sum + piecesOf(refund).length, 0)
+  if (named >= REFUNDED_LINES_LIMIT) return `refunds of ${REFUNDED_LINES_LIMIT} lines, which is the most`
+  return undefined
+}
+
+/** Throws 409 if the purchase may get no further refund in parts. */
 export function assertFewRefunds(refunds: readonly Row<'refund'>[]): void {
-  if (refunds.length >= REFUNDS_LIMIT)
-    throw precondition('too_many_refunds', `this purchase has ${REFUNDS_LIMIT} refunds, which is the most`)
+  const many = manyRefunds(refunds)
+  if (many !== undefined) throw precondition('too_many_refunds', `this purchase has ${many}`)
 }
 
 /** Inserts a refund. If the caller does not send the refund, a job sends it. */

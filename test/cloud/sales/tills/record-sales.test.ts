@@ -565,6 +565,25 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     expect(errors).toMatchObject([{ code: 'too_many_refunds' }])
   })
 
+  it('takes back parts of weighed goods in returns of at most 2,000 lines, which make a page short', async () => {
+    const weighed = (quantity: number) => ({ name: 'Käse', quantity, priceUnit: 297, vat: 7 })
+    const sold = sale({ lines: Array.from({ length: 500 }, () => weighed(9.999)) })
+    await recordOne(sold)
+    const { storeId } = shop
+    const { saleId } = sold
+    const back = (n: number) => ({
+      returnId: `parts-${saleId}-${n}`,
+      saleId,
+      tillId: 'till-3',
+      lines: Array.from({ length: 500 }, (_, i) => ({ lineId: String(i + 1), quantity: 0.001 })),
+    })
+    const { errors } = await shop.ok('recordReturns', { storeId, returns: [0, 1, 2, 3, 4].map(back) })
+    expect(errors).toMatchObject([{ code: 'too_many_refunds', error: expect.stringContaining('2000 lines') }])
+    await record(sale())
+    const page = await shop.ok('fetchPurchaseHistory', { storeId, limit: 2 })
+    expect([page.purchases.length, typeof page.nextCursor]).toEqual([1, 'string'])
+  })
+
   it('with more than 2,000 tags is refused, and so is a call with too many', async () => {
     const lines = (count: number) =>
       Array.from({ length: count }, () => line({ quantity: 1_000, epcs: Array.from({ length: 1_000 }, newEpc) }))
