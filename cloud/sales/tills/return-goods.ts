@@ -11,7 +11,7 @@ import { amountsOfPieces, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
 import { boundItemsOf, findPurchase, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
-import { assertFewRefunds, insertRefund, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { assertFewRefunds, insertTillRefund, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
@@ -239,15 +239,7 @@ async function returnPieces(
   assertFewRefunds(whole.refunds)
   const amountCent = paid.reduce((sum, { cent }) => sum + cent, 0)
   const reason = request.reason ?? `return ${request.returnId}`
-  const refund = await insertRefund(call, {
-    purchase,
-    payment: null,
-    kind: 'part',
-    amountCent,
-    state: 'done',
-    lines: pieces,
-    reason,
-  })
+  const refund = await insertTillRefund(call, { purchase, amountCent, lines: pieces, reason })
   const returned = await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
   if (request.resellable === true) {
     await moveBack(call, returned, 'sellable', { reason, reportedMs })

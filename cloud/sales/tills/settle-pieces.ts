@@ -12,7 +12,7 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { piecesLeft } from '../../../policy/decimals.ts'
 import { amountsOfPieces, paidByLine, soldPieces } from '../../shop/purchases/line-value.ts'
 import { findPurchase, findPurchaseOfReceipt, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
-import { insertRefund, manyRefunds, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { insertTillRefund, manyRefunds, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded, unbookRefund } from '../checkout/book-refund.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
@@ -203,15 +203,7 @@ async function bookOne(
   const amounts = request ? amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone) : []
   const amountCent = amounts.reduce((sum, { cent }) => sum + cent, 0)
   const reportedMs = Math.max(...due.map(({ back }) => back.at_ms))
-  const refund = await insertRefund(call, {
-    purchase,
-    payment: null,
-    kind: 'part',
-    amountCent,
-    state: 'done',
-    lines: pieces,
-    reason,
-  })
+  const refund = await insertTillRefund(call, { purchase, amountCent, lines: pieces, reason })
   // `moveItems` returns exchanged goods of many sales with few statements.
   const items = request
     ? []

@@ -72,6 +72,14 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Row<'
   return row
 }
 
+/** Inserts the refund of goods for which a till has given the money back. */
+export function insertTillRefund(
+  call: Call,
+  refund: Pick<NewRefund, 'purchase' | 'amountCent' | 'lines' | 'reason'>,
+): Promise<Row<'refund'>> {
+  return insertRefund(call, { ...refund, payment: null, kind: 'part', state: 'done' })
+}
+
 /** Values of `in_doubt` of a failed refund. */
 export const DOUBT = {
   /** The provider has reported the failure. */
