@@ -1,3 +1,4 @@
+import { stateColumns } from '../../cloud/protection/agent-identity/agent-queries.ts'
 import { bodyRoom } from '../../cloud/service/http/body.ts'
 import { Hono } from 'hono'
 import {
@@ -187,7 +188,7 @@ export async function fillConsole(shop: Shop): Promise<{ accountId: string }> {
     })
     await db
       .updateTable('agent')
-      .set({ state: JSON.stringify({ observedAt: since, devices: reported }) })
+      .set(stateColumns({ observedAt: since, devices: reported, devicesAt: since }))
       .where('agent_id', '=', 'agt_KassenErdgeschoss')
       .execute()
   })

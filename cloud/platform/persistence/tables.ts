@@ -25,6 +25,7 @@ export interface AccountSetting {
 export interface Agent {
   agent_id: string;
   deny_seq: number;
+  device_states: string | null;
   enrolled_ms: number;
   fork_ms: number | null;
   generation: number;
@@ -1048,6 +1049,7 @@ export interface Store {
   legal_name: string;
   lng: number | null;
   media: string | null;
+  min_agent: string | null;
   opening_hours: string | null;
   package: string;
   phone: string | null;

@@ -125,6 +125,7 @@ export async function makeStore(
     package: chosenPackage,
     policy: JSON.stringify(ProtectionPolicy.parse({})),
     policy_version: 1,
+    min_agent: null,
     document_version: 1,
     deny_seq: 0,
     created_ms: call.nowMs,

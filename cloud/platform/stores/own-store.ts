@@ -4,7 +4,7 @@ import { needsPackage, type Call } from '../operations/operation.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Row, Schema } from '../persistence/schema.ts'
-import { findStore, listStores } from './queries.ts'
+import { findStore, LISTED_COLUMNS, listStores, type ListedStore } from './queries.ts'
 import { z } from 'zod'
 import { sql, type RawBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
 import { toPage } from '../operations/paging.ts'
@@ -13,13 +13,13 @@ import { toPage } from '../operations/paging.ts'
 const IDS_PER_QUERY = 1_000
 
 /** Like `ownStore`, for many ids. Returns the stores in the order of the ids. */
-export async function ownStores(call: Call, storeIds: readonly string[]): Promise<Row<'store'>[]> {
+export async function ownStores(call: Call, storeIds: readonly string[]): Promise<ListedStore[]> {
   const caller = knownCaller(call.caller)
-  const byId = new Map<string, Row<'store'>>()
+  const byId = new Map<string, ListedStore>()
   for (let i = 0; i < storeIds.length; i += IDS_PER_QUERY) {
     const rows = await call.db
       .selectFrom('store')
-      .selectAll()
+      .select(LISTED_COLUMNS)
       .where('store_id', 'in', storeIds.slice(i, i + IDS_PER_QUERY))
       .execute()
     for (const row of rows) byId.set(row.store_id, row)
@@ -31,13 +31,13 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
   return stores
 }
 
-function visibleStore(caller: KnownCaller, store: Row<'store'> | undefined): Row<'store'> {
+function visibleStore<S extends ListedStore>(caller: KnownCaller, store: S | undefined): S {
   if (!store || !maySee(caller, store)) throw notFound('store')
   return store
 }
 
 /** Names the store as concerned by the call. Throws 403 if its package is too low. */
-function enterStore(call: Call, store: Row<'store'>): void {
+function enterStore(call: Call, store: ListedStore): void {
   const caller = knownCaller(call.caller)
   if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage))
     throw packageTooLow(call.operation, store.package, 'store')
@@ -117,11 +117,11 @@ export function inScope(table: 'agent' | 'protection_exception', scope: StoreSco
 }
 
 /** Stores of any tenant, by id. */
-export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[]): Promise<Map<string, Row<'store'>>> {
+export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[]): Promise<Map<string, ListedStore>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('store')
-    .selectAll()
+    .select(LISTED_COLUMNS)
     .where('store_id', 'in', [...ids])
     .execute()
   return new Map(rows.map((row) => [row.store_id, row]))

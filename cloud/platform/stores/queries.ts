@@ -11,9 +11,54 @@ export const findStore = preparedRow((db, storeId: string) =>
   db.selectFrom('store').selectAll().where('store_id', '=', storeId),
 )
 
+/** A store without its policy, which may be as long as all else of a hundred stores. */
+export type ListedStore = Omit<Row<'store'>, 'policy'>
+
+const LISTED: Readonly<Record<keyof ListedStore, true>> = {
+  store_id: true,
+  tenant: true,
+  legal_name: true,
+  trading_name: true,
+  street: true,
+  city: true,
+  postal_code: true,
+  country_code: true,
+  lat: true,
+  lng: true,
+  phone: true,
+  email: true,
+  website: true,
+  package: true,
+  has_scan_and_go: true,
+  has_offers: true,
+  opening_hours: true,
+  media: true,
+  social: true,
+  psp_account_id: true,
+  security_tag_mode: true,
+  security_tag_hint: true,
+  protection_technology: true,
+  device_type: true,
+  workflow_type: true,
+  policy_version: true,
+  document_version: true,
+  deny_seq: true,
+  created_ms: true,
+  in_store_codes: true,
+  gln: true,
+  min_agent: true,
+}
+export const LISTED_COLUMNS = Object.keys(LISTED) as readonly (keyof ListedStore)[]
+
 /** Stores of a tenant sorted by id, which is the order of creation. */
-export function listStores(db: Db, tenant: string, limit: number): Promise<Row<'store'>[]> {
-  return db.selectFrom('store').selectAll().where('tenant', '=', tenant).orderBy('store_id').limit(limit).execute()
+export function listStores(db: Db, tenant: string, limit: number): Promise<ListedStore[]> {
+  return db
+    .selectFrom('store')
+    .select(LISTED_COLUMNS)
+    .where('tenant', '=', tenant)
+    .orderBy('store_id')
+    .limit(limit)
+    .execute()
 }
 
 /**
@@ -116,7 +161,7 @@ interface StoreFilter {
 const STORES_LIMIT = 10_000
 
 /** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
-export async function findStores(call: Call, filter: StoreFilter): Promise<Row<'store'>[]> {
+export async function findStores(call: Call, filter: StoreFilter): Promise<ListedStore[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
   const city = filter.city === undefined ? undefined : foldText(filter.city)
@@ -131,7 +176,7 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Row<'
   })
 }
 
-function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly Row<'store'>[]): Position | undefined {
+function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly ListedStore[]): Position | undefined {
   if (lat !== undefined && lng !== undefined) return { lat, lng }
   if (lat !== undefined || lng !== undefined)
     throw invalid(lat === undefined ? 'lat' : 'lng', 'is required together with the other coordinate', 'missing')
@@ -139,6 +184,6 @@ function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly Row<'store'>
   return centroid(inCity.flatMap((store) => positionOf(store) ?? []))
 }
 
-function positionOf(store: Row<'store'>): Position | undefined {
+function positionOf(store: ListedStore): Position | undefined {
   return store.lat === null || store.lng === null ? undefined : { lat: store.lat, lng: store.lng }
 }

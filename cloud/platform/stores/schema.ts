@@ -7,7 +7,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/caller.ts'
-import type { Row } from '../persistence/schema.ts'
+import type { ListedStore } from './queries.ts'
 
 const ProtectionDimensions = {
   securityTagMode: z.enum(SECURITY_TAG_MODES),
@@ -73,7 +73,7 @@ export const StoreMasterData = z.strictObject({
 })
 export type StoreMasterData = z.infer<typeof StoreMasterData>
 
-function protectionDimensions(row: Row<'store'>) {
+function protectionDimensions(row: ListedStore) {
   return {
     securityTagMode: row.security_tag_mode as Store['securityTagMode'],
     ...definedFields({
@@ -85,12 +85,12 @@ function protectionDimensions(row: Row<'store'>) {
   }
 }
 
-function additions(row: Row<'store'>) {
+function additions(row: ListedStore) {
   return definedFields({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
 }
 
 /** Converts a row to the API form. */
-export function toStore(row: Row<'store'>): Store {
+export function toStore(row: ListedStore): Store {
   return {
     storeId: row.store_id,
     companyName: row.legal_name,
@@ -109,12 +109,12 @@ function parsed<T>(text: string | null): T | null {
 }
 
 /** Fields of `CONTACT`. */
-export function contactOf({ phone, email, website, opening_hours }: Row<'store'>) {
+export function contactOf({ phone, email, website, opening_hours }: ListedStore) {
   return definedFields({ phone, email, website, openingHours: parsed<Record<string, string>>(opening_hours) })
 }
 
 /** Converts a row and the number of receipts of the store to the master data form. */
-export function toMasterData(row: Row<'store'>, receiptCount: number): StoreMasterData {
+export function toMasterData(row: ListedStore, receiptCount: number): StoreMasterData {
   return {
     id: row.store_id,
     name: { legal: row.legal_name, trading: row.trading_name },

@@ -11,17 +11,14 @@ import { definedFields } from '../../platform/operations/fields.ts'
  * disconnects, and when the health of a device changes. The agent also sends the state over HTTP with each document
  * request, at least every 15 s.
  *
- * `devicesAt`: time of the agent's clock at which it observed `devices`. `closedAt`: time at which its connection to the
- * broker ended; absent while it is connected.
+ * `closedAt`: time at which its connection to the broker ended; absent while it is connected.
  */
-const StoredState = AgentState.omit({ online: true })
-  .extend({
-    release: VersionNumber.optional(),
-    devicesAt: z.iso.datetime().optional(),
-    closedAt: z.iso.datetime().optional(),
-  })
+const StoredState = AgentState.omit({ online: true, devices: true })
+  .extend({ release: VersionNumber.optional(), closedAt: z.iso.datetime().optional() })
   .strip()
-export type StoredAgentState = z.infer<typeof StoredState>
+/** The devices that it reports: up to 100 kB, so lists of agents do not read them. `devicesAt`: time of the agent's clock. */
+const StoredDevices = AgentState.pick({ devices: true }).required().extend({ devicesAt: z.iso.datetime() }).strip()
+export type StoredAgentState = z.infer<typeof StoredState> & Partial<z.infer<typeof StoredDevices>>
 
 /** Maximum length of a reported state, characters. */
 const STATE_LIMIT = 120_000
@@ -33,9 +30,18 @@ export const KNOWN_MS = 90_000
 /** An agent that closes its connection sends its last packets within this time, ms. */
 const CLOSING_MS = 2_000
 
-/** Parses a stored state. Returns undefined if the text is missing or invalid. */
-export function stateOf(text: string | null): StoredAgentState | undefined {
-  return parsedState(StoredState, text)
+/** Parses a stored state, with the devices if they were read. Returns undefined if the text is missing or invalid. */
+export function stateOf(agent: { state: string | null; device_states?: string | null }): StoredAgentState | undefined {
+  const state = parsedState(StoredState, agent.state)
+  return state && { ...state, ...parsedState(StoredDevices, agent.device_states ?? null) }
+}
+
+/** The columns that hold a state. */
+export function stateColumns({ devices, devicesAt, ...state }: StoredAgentState) {
+  return {
+    state: JSON.stringify(state),
+    device_states: devices && devicesAt ? JSON.stringify({ devices, devicesAt }) : null,
+  }
 }
 
 /** Parses a state by `schema`. Returns undefined if the text is missing, too long or invalid. */

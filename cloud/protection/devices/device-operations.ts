@@ -258,14 +258,14 @@ async function reportingAgents(
   if (agentIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('agent')
-    .select(['agent_id', 'state', 'last_seen_ms'])
+    .select(['agent_id', 'state', 'device_states', 'last_seen_ms'])
     .where('agent_id', 'in', agentIds)
     .where('revoked_ms', 'is', null)
     .execute()
   return new Map(
-    rows.map(({ agent_id: id, last_seen_ms, state }) => [
+    rows.map(({ agent_id: id, last_seen_ms, ...row }) => [
       id,
-      { state: stateOf(state), lastSeenMs: services.lastSeen.lastSeenMs(id) ?? last_seen_ms },
+      { state: stateOf(row), lastSeenMs: services.lastSeen.lastSeenMs(id) ?? last_seen_ms },
     ]),
   )
 }

@@ -197,7 +197,7 @@ export const updateProtectionPolicy = operation({
     const next = JSON.stringify({ ...sent, home, homeEpoch })
     await call.db
       .updateTable('store')
-      .set({ policy: next, policy_version: store.policy_version + 1 })
+      .set({ policy: next, policy_version: store.policy_version + 1, min_agent: sent.minAgent ?? null })
       .where('store_id', '=', storeId)
       .execute()
     // Accepts a shorter policy without this check, so that a store above the limit can shorten its policy.

@@ -205,6 +205,7 @@ async function insertStore({ db, tenant, store, storeId, nowMs }: Seeding): Prom
       security_tag_mode: store.securityTagMode,
       policy: JSON.stringify(ProtectionPolicy.parse(store.policy)),
       policy_version: 1,
+      min_agent: null,
       document_version: 1,
       deny_seq: 0,
       created_ms: nowMs,

@@ -236,7 +236,7 @@ function agentValues(
   nowMs: number,
 ): Pick<SharedValues, 'agents' | 'journalRowsWaiting' | 'agentsWithOldPolicy' | 'longestSilenceSeconds'> {
   const online = rows.filter((row) => row.online === 1)
-  const states = rows.map((row) => ({ state: stateOf(row.state), policyVersion: row.document_version }))
+  const states = rows.map((row) => ({ state: stateOf(row), policyVersion: row.document_version }))
   const isOld = ({ state, policyVersion }: (typeof states)[number]) =>
     state?.policyVersion !== undefined && state.policyVersion < policyVersion
   return {

@@ -1,3 +1,6 @@
+import { stateColumns } from '../../../cloud/protection/agent-identity/agent-queries.ts'
+import type { ReportedDevice } from '../../../policy/documents/agent-messages.ts'
+import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
@@ -129,19 +132,20 @@ describe('pages of the store manager', () => {
       .executeTakeFirstOrThrow()
     const setGate = (change: { agent_id?: string; revoked_ms?: number | null }) =>
       database.write((db) => db.updateTable('device').set(change).where('device_id', '=', gate).execute())
-    const setState = (state: string | null) =>
-      database.write((db) => db.updateTable('agent').set({ state }).where('agent_id', '=', agent.agent_id).execute())
+    const setState = (state: Pick<Row<'agent'>, 'state' | 'device_states'>) =>
+      database.write((db) => db.updateTable('agent').set(state).where('agent_id', '=', agent.agent_id).execute())
+    const devicesOf = (...devices: ReportedDevice[]) => {
+      const observedAt = new Date().toISOString()
+      return stateColumns({ observedAt, devices, devicesAt: observedAt })
+    }
     await database.write((db) => db.deleteFrom('protection_event').where('event_id', '=', 'evt_alarm').execute())
     const paid = 'The goods that leave are paid'
-    await setState(
-      JSON.stringify({ observedAt: new Date().toISOString(), devices: [{ deviceId: gate, state: 'ready' }] }),
-    )
+    await setState(devicesOf({ deviceId: gate, state: 'ready' }))
     await setGate({ agent_id: agent.agent_id })
     expect(await get('/console/alarms')).toContain(paid)
 
     // A gate without a reader opens, and sees no goods.
-    const blind = { deviceId: gate, state: 'ready', readsTags: false }
-    await setState(JSON.stringify({ observedAt: new Date().toISOString(), devices: [blind] }))
+    await setState(devicesOf({ deviceId: gate, state: 'ready', readsTags: false }))
     expect(await get('/console/alarms')).toMatch(/Not known whether goods leave unpaid: [^<]+/)
     expect(await get('/console/agents')).toMatch(/No tag reader.*This exit opens, and sees no goods/s)
 
@@ -156,7 +160,7 @@ describe('pages of the store manager', () => {
     expect(bare).not.toContain(paid)
     expect(bare).not.toContain('No open alarm')
 
-    await setState(agent.state)
+    await setState({ state: agent.state, device_states: agent.device_states })
     await setGate({ agent_id: before.agent_id ?? '', revoked_ms: null })
     await database.write((db) => db.insertInto('protection_event').values(rows).execute())
   })

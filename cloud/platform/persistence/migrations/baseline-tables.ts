@@ -73,6 +73,7 @@ export const ACCOUNTS: readonly string[] = [
  */
 export const STORES: readonly string[] = [
   // `in_store_codes`: Patterns of the store's own barcodes, JSON; null: the default patterns. `gln`: 13 digits.
+  // `policy`: Up to 160 kB, so lists do not read it. `min_agent`: `minAgent` of the policy.
   `CREATE TABLE store (
     store_id text PRIMARY KEY, tenant text NOT NULL, legal_name text NOT NULL, trading_name text NOT NULL, street text NOT NULL,
     city text NOT NULL, postal_code text NOT NULL, country_code text NOT NULL, lat double precision, lng double precision,
@@ -80,7 +81,7 @@ export const STORES: readonly string[] = [
     opening_hours text, media text, social text, psp_account_id text,
     security_tag_mode text NOT NULL, security_tag_hint text, protection_technology text, device_type text, workflow_type text,
     policy text NOT NULL, policy_version bigint NOT NULL, document_version bigint NOT NULL, deny_seq bigint NOT NULL,
-    created_ms bigint NOT NULL, in_store_codes text, gln text)`,
+    created_ms bigint NOT NULL, in_store_codes text, gln text, min_agent text)`,
   `CREATE INDEX store_by_tenant ON store (tenant, store_id)`,
   // `nutrition`: JSON. `media_snapshot`: Address of the uploaded image. `deposit_cent`: Deposit for one piece.
   // `deposit_vat`: VAT rate of the deposit, percent; null: the product's rate.
@@ -243,7 +244,7 @@ export const AGENTS: readonly string[] = [
     agent_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
     x text NOT NULL UNIQUE, ledger_id text NOT NULL UNIQUE, generation bigint NOT NULL, last_seq bigint NOT NULL,
     head_hash text NOT NULL, deny_seq bigint NOT NULL, enrolled_ms bigint NOT NULL, last_seen_ms bigint NOT NULL,
-    revoked_ms bigint, item_seq bigint NOT NULL DEFAULT 0, online_only_until_ms bigint, fork_ms bigint, state text, next_x text,
+    revoked_ms bigint, item_seq bigint NOT NULL DEFAULT 0, online_only_until_ms bigint, fork_ms bigint, state text, device_states text, next_x text,
     home_url text, resync text, replaces text, replaced_by text, online bigint)`,
   `CREATE INDEX agent_by_store ON agent (store_id)`,
   `CREATE UNIQUE INDEX agent_by_next_key ON agent (next_x) WHERE next_x IS NOT NULL`,

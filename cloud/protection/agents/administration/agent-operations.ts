@@ -6,7 +6,6 @@ import { Id, iso, Limit, definedFields, Success } from '../../../platform/operat
 import { operation, type Call } from '../../../platform/operations/operation.ts'
 import { cursorField } from '../../../platform/operations/paging.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
-import { policyOf } from '../../../platform/stores/parsed-policy.ts'
 import {
   ownStoreOf,
   ALL_STORES,
@@ -37,14 +36,31 @@ interface AgentFilter {
   limit: number
 }
 
+const LISTED = [
+  'agent_id',
+  'store_id',
+  'name',
+  'revoked_ms',
+  'fork_ms',
+  'enrolled_ms',
+  'last_seen_ms',
+  'deny_seq',
+  'item_seq',
+  'generation',
+  'last_seq',
+  'online',
+  'state',
+] as const
+type ListedAgent = Pick<Row<'agent'>, (typeof LISTED)[number]>
+
 /** State of an agent in `fetchAgents`. */
-function listStateOf(row: Pick<Row<'agent'>, 'revoked_ms' | 'fork_ms'>): AgentListState {
+function listStateOf(row: Pick<ListedAgent, 'revoked_ms' | 'fork_ms'>): AgentListState {
   if (row.revoked_ms !== null) return 'revoked'
   return row.fork_ms === null ? 'active' : 'forked'
 }
 
 /** Reads the agents of a scope in the order of their enrolment. */
-export function agentReader(db: Db, filter: AgentFilter): ScopeReader<Row<'agent'>> {
+export function agentReader(db: Db, filter: AgentFilter): ScopeReader<ListedAgent> {
   return {
     async ids(scope, limit) {
       let page = matching(db, scope, filter).select('agent_id')
@@ -55,7 +71,7 @@ export function agentReader(db: Db, filter: AgentFilter): ScopeReader<Row<'agent
     rows: (ids) =>
       db
         .selectFrom('agent')
-        .selectAll()
+        .select(LISTED)
         .where('agent_id', 'in', ids.length > 0 ? ids : [''])
         .execute(),
     idOf: (row) => row.agent_id,
@@ -139,12 +155,10 @@ const Agent = z.strictObject({
 
 function describe(
   { services, nowMs }: Pick<Call, 'services' | 'nowMs'>,
-  row: Row<'agent'>,
-  store: Row<'store'>,
+  row: ListedAgent,
+  store: Pick<Row<'store'>, 'min_agent' | 'document_version'>,
 ): z.infer<typeof Agent> {
-  const state = stateOf(row.state)
-  // A list of hundreds of agents must not parse the rules of hundreds of stores.
-  const minAgent = store.policy.includes('"minAgent"') ? policyOf(store).minAgent : undefined
+  const state = stateOf(row)
   const lastSeenMs = services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms
   const isOnline = row.online === 1 && row.revoked_ms === null && isHeard(lastSeenMs, state?.closedAt, nowMs)
   return {
@@ -165,8 +179,8 @@ function describe(
       ...(state.policyVersion !== undefined && { isPolicyCurrent: state.policyVersion >= store.document_version }),
     }),
     ...(state?.release !== undefined &&
-      minAgent !== undefined &&
-      isOlderVersion(state.release, minAgent) && { neededRelease: minAgent }),
+      store.min_agent !== null &&
+      isOlderVersion(state.release, store.min_agent) && { neededRelease: store.min_agent }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }

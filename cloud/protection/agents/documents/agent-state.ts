@@ -1,6 +1,12 @@
 import { AgentState, type ReportedDevice } from '../../../../policy/documents/agent-messages.ts'
 import type { AgentAddress } from '../../../../policy/mqtt-topics.ts'
-import { healthOf, parsedState, stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'
+import {
+  healthOf,
+  parsedState,
+  stateColumns,
+  stateOf,
+  type StoredAgentState,
+} from '../../agent-identity/agent-queries.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
@@ -32,7 +38,7 @@ export async function storeState(
     .where('store_id', '=', storeId)
     .executeTakeFirst()
   if (!row) return undefined
-  const stored = stateOf(row.state)
+  const stored = stateOf(row)
   // A broker may repeat old messages, such as the last will of an earlier connection.
   const isLater = !stored || Date.parse(reported.observedAt) >= Date.parse(stored.observedAt)
   const { online, devices, ...state } = reported
@@ -63,7 +69,7 @@ export async function storeEnd(
     .where('online', '=', 1)
     .executeTakeFirst()
   if (!row) return undefined
-  const stored = stateOf(row.state)
+  const stored = stateOf(row)
   if (stored) await write(db, agentId, { ...stored, closedAt: iso(nowMs) }, { online: 0 })
   else await db.updateTable('agent').set({ online: 0 }).where('agent_id', '=', agentId).execute()
   return row
@@ -96,7 +102,7 @@ export async function storeFetchReport(
   report: FetchReport,
   nowMs: number,
 ): Promise<boolean> {
-  const stored = stateOf(agent.state)
+  const stored = stateOf(agent)
   const policyVersion = report.policyVersion ?? stored?.policyVersion
   const queueDepth =
     report.ledgerSeq === undefined ? stored?.queueDepth : Math.max(0, report.ledgerSeq - agent.last_seq)
@@ -157,7 +163,7 @@ async function withdrawRepaired(
 async function write(db: Db, agentId: string, state: StoredAgentState, more: { online?: number } = {}): Promise<void> {
   await db
     .updateTable('agent')
-    .set({ state: JSON.stringify(state), ...more })
+    .set({ ...stateColumns(state), ...more })
     .where('agent_id', '=', agentId)
     .execute()
 }

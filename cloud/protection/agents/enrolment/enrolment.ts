@@ -304,6 +304,7 @@ async function makeAgent(
     online_only_until_ms: null,
     fork_ms: null,
     state: null,
+    device_states: null,
     online: null,
     resync: null,
     replaces,

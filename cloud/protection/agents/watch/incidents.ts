@@ -57,6 +57,7 @@ const readAgentsAfter = preparedRows((db, agentId: string, limit: number) =>
       'agent.store_id',
       'agent.last_seen_ms',
       'agent.state',
+      'agent.device_states',
       'store.document_version',
     ])
     .where('agent.agent_id', '>', agentId)
@@ -83,7 +84,7 @@ function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number):
         sinceMs: agent.last_seen_ms,
       },
     ]
-  const state = stateOf(agent.state)
+  const state = stateOf(agent)
   const incidents: Incident[] = (state?.devices ?? [])
     .filter((device) => device.state !== 'ready')
     .map((device) => ({

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { agentReader } from '../../../../cloud/protection/agents/administration/agent-operations.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
+import { listStores } from '../../../../cloud/platform/stores/queries.ts'
+import { storesById } from '../../../../cloud/platform/stores/own-store.ts'
 import { exceptionReader, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
 import type { StoreScope } from '../../../../cloud/platform/stores/own-store.ts'
 import { firstIdAt } from '../../../../policy/ids.ts'
@@ -246,6 +248,15 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
         expect(plan).not.toMatch(/Seq Scan on (agent|protection)|SCAN protection_exception|TEMP B-TREE/)
         if (filter.sinceMs === undefined) expect(plan).not.toMatch(/Filter: .*(tenant|store_id) = '/)
       }
+    })
+
+    it('lists read neither policies of stores nor devices of agents, which may be long', async () => {
+      queries.length = 0
+      await agentReader(db, { nowMs: 0, limit: 20 }).rows(['agt_1'])
+      await listStores(db, 'acc_1.test', 10)
+      await storesById({ db }, ['st_1'])
+      expect(queries).toHaveLength(3)
+      for (const { sql } of queries) expect(sql).not.toMatch(/\*|"policy"|"device_states"/)
     })
 
     it('agents of an account', async () => {

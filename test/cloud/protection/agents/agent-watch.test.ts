@@ -1,3 +1,4 @@
+import { stateColumns } from '../../../../cloud/protection/agent-identity/agent-queries.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { storeFetchReport } from '../../../../cloud/protection/agents/documents/agent-state.ts'
 import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
@@ -35,7 +36,12 @@ onEveryDatabase('the watch over agents', (kind) => {
         .updateTable('agent')
         .set({
           last_seen_ms: nowMs,
-          state: JSON.stringify({ observedAt: new Date(nowMs).toISOString(), policyVersion: 1_000_000, ...state }),
+          ...stateColumns({
+            observedAt: new Date(nowMs).toISOString(),
+            policyVersion: 1_000_000,
+            devicesAt: new Date(nowMs).toISOString(),
+            ...state,
+          }),
         })
         .where('agent_id', '=', agentId)
         .execute(),
