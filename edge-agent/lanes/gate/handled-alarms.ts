@@ -49,7 +49,7 @@ const AWAITED_MS = 10 * 60_000
 const KEPT_MS = 24 * 3_600_000
 /**
  * Maximum alarms of each gate that operators can still handle there. The first to be left to the console are those with
- * a cause, then the oldest. It exceeds what the page of a gate keeps (`MORE_KEPT`), so each open line learns its cause.
+ * a cause, then the oldest. It exceeds what the page of a gate keeps (`OPEN_KEPT`), so each open line learns its cause.
  */
 export const ALARMS_LIMIT = 200
 /** Maximum alarms of the gates after a restart. */

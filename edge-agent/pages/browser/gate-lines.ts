@@ -13,6 +13,8 @@ export interface ChosenAlarm {
   alarmId: string
   time: string
   item: string
+  /** Why the gate alarmed. */
+  text: string
   /** What a person did about it. '' if it is open. */
   handled: string
   step: AlarmStep | 'none'
@@ -28,9 +30,49 @@ export interface GateLines {
   reload(): Promise<boolean>
 }
 
+/** Leads to the open alarms for which the list has no room, with a button below it. */
+function openPager(lines: HTMLElement, texts: Texts) {
+  let open: readonly HTMLElement[] = []
+
+  /** Distance of a line from the top of the list, px. */
+  const topOf = (line: HTMLElement) => line.getBoundingClientRect().top - lines.getBoundingClientRect().top
+
+  /** The line at the top counts as seen, even if it is longer than the list. */
+  const below = () => open.filter((line) => topOf(line) > 0 && topOf(line) + line.offsetHeight > lines.clientHeight + 1)
+
+  function offerMore(): void {
+    const { length } = below()
+    const { moreOpen, toNewest } = texts.gate
+    write('more-open', length > 0 ? moreOpen(length, lines.dataset['cut'] !== undefined) : toNewest)
+    slot('more-open').hidden = length === 0 && lines.scrollTop === 0
+  }
+
+  slot('more-open').addEventListener('click', () => {
+    const [next] = below()
+    lines.scrollTop = next ? lines.scrollTop + topOf(next) : 0
+    offerMore()
+  })
+  lines.addEventListener('scroll', offerMore)
+  new ResizeObserver(offerMore).observe(lines)
+
+  return {
+    offerMore,
+    /** Replaces all lines. `openLines`: those of open alarms, newest first. */
+    replace(next: readonly HTMLElement[], openLines: readonly HTMLElement[]): void {
+      open = openLines
+      // A person who reads older alarms keeps the same line below the finger.
+      const read = lines.scrollTop > 0 ? next.find((line) => topOf(line) >= 0) : undefined
+      const before = read && topOf(read)
+      lines.replaceChildren(...next)
+      if (read && before !== undefined) lines.scrollTop += topOf(read) - before
+    },
+  }
+}
+
 /** Opens the list. `onHandle` is called when a person wants to handle an alarm. */
 export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => void): GateLines {
   const lines = slot('lines')
+  const pager = openPager(lines, texts)
   lines.addEventListener('click', (event) => {
     const line = event.target instanceof HTMLButtonElement ? event.target.closest('li') : null
     const alarmId = line?.dataset['alarm']
@@ -47,21 +89,22 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
     const newestFirst = [...lines.querySelectorAll<HTMLElement>('li')].toSorted(
       (a, b) => Number(b.dataset['at']) - Number(a.dataset['at']),
     )
-    const { shown, hidden, waiting, isCut } = arrangeLines(newestFirst, (line) => {
+    const { shown, hidden, openCount, isCut } = arrangeLines(newestFirst, (line) => {
       const { tag = '', alarm } = line.dataset
       return { tag, alarmId: alarm, step: stepOf(line) }
     })
     for (const line of shown) line.hidden = false
     for (const line of hidden) line.hidden = true
-    lines.replaceChildren(...shown, ...hidden)
+    pager.replace([...shown, ...hidden], shown.slice(0, openCount))
     // Of alarms that left the list, this page does not learn when they are handled.
     if (isCut) {
       lines.dataset['cut'] = 'true'
       write('list-begin', texts.gate.listCut)
     }
-    write('more-open', texts.gate.moreOpen(waiting, lines.dataset['cut'] !== undefined))
-    slot('more-open').hidden = waiting === 0
+    pager.offerMore()
   }
+
+  arrange()
 
   return {
     async reload() {
@@ -104,11 +147,12 @@ async function fetchLines(): Promise<HTMLElement | undefined> {
 }
 
 /** Makes the line of a new decision, as `Line` of the page (gate-page.tsx). */
-function lineElement({ atMs, tone, text, item, tag, alarmId }: GateLine, texts: Texts): HTMLElement {
+function lineElement({ atMs, tone, text, isTextNeeded, item, tag, alarmId }: GateLine, texts: Texts): HTMLElement {
   const line = document.createElement('li')
   line.dataset['tone'] = tone
   line.dataset['at'] = `${atMs}`
   line.dataset['tag'] = tag
+  if (isTextNeeded) line.dataset['needed'] = 'true'
   const parts = [
     newElement('time', clockTime(atMs, texts.language)),
     newElement('span', text),
@@ -128,5 +172,12 @@ function lineElement({ atMs, tone, text, item, tag, alarmId }: GateLine, texts: 
 function chosenOf(line: HTMLElement, alarmId: string): ChosenAlarm {
   const textOf = (selector: string) => line.querySelector(selector)?.textContent ?? ''
   const step = (line.dataset['step'] ?? 'none') as ChosenAlarm['step']
-  return { alarmId, time: textOf('time'), item: textOf('code'), handled: textOf('.handled'), step }
+  return {
+    alarmId,
+    time: textOf('time'),
+    item: textOf('code'),
+    text: textOf('span'),
+    handled: textOf('.handled'),
+    step,
+  }
 }

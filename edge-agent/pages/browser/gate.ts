@@ -78,10 +78,11 @@ function openAlarmDialog({ context, operator, signIn, lines }: AlarmDialogParts)
   }
 
   function describe(alarm: ChosenAlarm): void {
-    const { time, item } = alarm
+    const { time, item, text } = alarm
     chosen = alarm
     write('alarm-title', texts.gate.handleTitle(time))
     write('alarm-item', item)
+    write('alarm-why', text)
     describeState(alarm)
     unanswered = undefined
     write('alarm-error', '')

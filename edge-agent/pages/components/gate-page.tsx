@@ -19,7 +19,9 @@ function AlarmDialog({ texts }: { texts: Texts }) {
           {texts.close}
         </button>
       </div>
-      <p class="alarm-item" data-slot="alarm-item" />
+      <p class="alarm-item">
+        <strong data-slot="alarm-item" /> <span data-slot="alarm-why" />
+      </p>
       <p class="alarm-known" role="status" data-slot="alarm-known" hidden />
       <p class="alert" role="alert" data-slot="alarm-error" />
       <div class="steps-of-alarm">
@@ -29,7 +31,13 @@ function AlarmDialog({ texts }: { texts: Texts }) {
         <div class="alarm-theft">
           <label>
             {texts.gate.recovered}
-            <input data-slot="recovered" inputmode="decimal" maxlength={10} autocomplete="off" />
+            <input
+              data-slot="recovered"
+              placeholder={texts.gate.amountLike}
+              inputmode="decimal"
+              maxlength={10}
+              autocomplete="off"
+            />
           </label>
           <button type="button" data-step="real">
             {steps.real}
@@ -52,9 +60,17 @@ interface LineProps {
 }
 
 /** A line of the list; of an alarm, with what a person did about it. The page's script adds further ones. */
-function Line({ line: { atMs, tone, text, item, tag, alarmId, state }, isHidden, texts }: LineProps) {
+function Line({ line: { atMs, tone, text, isTextNeeded, item, tag, alarmId, state }, isHidden, texts }: LineProps) {
   return (
-    <li data-tone={tone} data-at={atMs} data-tag={tag} data-alarm={alarmId} data-step={state?.step} hidden={isHidden}>
+    <li
+      data-tone={tone}
+      data-at={atMs}
+      data-tag={tag}
+      data-alarm={alarmId}
+      data-step={state?.step}
+      data-needed={isTextNeeded || undefined}
+      hidden={isHidden}
+    >
       <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
       {alarmId === undefined ? null : (
         <>
@@ -86,7 +102,7 @@ interface GatePageProps extends LanePageProps {
 export function GatePage(props: GatePageProps) {
   const { localization, operator, hasSounds, view, lines, startedMs, stateOf } = props
   const { texts } = localization
-  const { shown, hidden, waiting, ...arranged } = arrangeLines(
+  const { shown, hidden, ...arranged } = arrangeLines(
     lines.map((line) => ({ ...line, state: line.alarmId === undefined ? undefined : stateOf(line.alarmId) })),
     ({ tag, alarmId, state }) => ({ tag, alarmId, step: state?.step }),
   )
@@ -123,9 +139,7 @@ export function GatePage(props: GatePageProps) {
             <Line line={line} isHidden={n >= shown.length} texts={texts} />
           ))}
         </ol>
-        <div class="soft" data-slot="more-open" hidden={waiting === 0}>
-          {texts.gate.moreOpen(waiting, isCut)}
-        </div>
+        <button type="button" class="more-open" data-slot="more-open" hidden />
         <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
           {texts.gate.noDecisions}
         </p>

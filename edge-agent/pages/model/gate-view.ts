@@ -26,6 +26,8 @@ export interface GateLine {
   atMs: number
   tone: GateTone
   text: string
+  /** True if staff must read the text although the stage has shown it: the goods stay here, or there is an emergency. */
+  isTextNeeded: boolean
   item: string
   /** The tag, which tells apart alarms of the same product. '' if unknown. */
   tag: string
@@ -33,11 +35,10 @@ export interface GateLine {
   alarmId?: string
 }
 
-/** Lines that a screen of 600 px shows without scrolling. The last one is never an open alarm. */
+/** Lines that a screen of 600 px shows without scrolling. Open alarms take their places first. */
 const LINES_SHOWN = 5
-const OPEN_SHOWN = LINES_SHOWN - 1
-/** Maximum open alarms that the list keeps beside those that it shows, for when others are handled. */
-export const MORE_KEPT = 100
+/** Maximum open alarms in the list. */
+export const OPEN_KEPT = 100
 
 /** What a line is in the list. */
 interface GateLineFacts {
@@ -48,8 +49,9 @@ interface GateLineFacts {
 
 /**
  * Arranges the lines of a gate, which come with the newest first: open alarms, then the last other decisions. An alarm is
- * open until its cause is recorded, or its tag has a newer one, as in the console. `waiting`: number of kept open alarms
- * that are not shown. Older lines are forgotten. `isCut`: open alarms are among them.
+ * open until its cause is recorded, or its tag has a newer one, as in the console. `openCount`: number of open alarms,
+ * with which `shown` begins. `hidden`: decisions for when alarms are handled. Older lines are forgotten. `isCut`: open
+ * alarms are among them.
  */
 export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateLineFacts) {
   const tags = new Set<string>()
@@ -62,15 +64,13 @@ export function arrangeLines<T>(lines: readonly T[], factsOf: (line: T) => GateL
     const isOpen = alarmId !== undefined && isNewest && (step === undefined || step === 'acknowledged')
     ;(isOpen ? open : others).push(line)
   }
-  const shown = open.slice(0, OPEN_SHOWN)
-  const waiting = open.slice(OPEN_SHOWN, OPEN_SHOWN + MORE_KEPT)
-  const last = others.slice(0, LINES_SHOWN)
-  const room = LINES_SHOWN - shown.length
+  const kept = open.slice(0, OPEN_KEPT)
+  const room = Math.max(0, LINES_SHOWN - kept.length)
   return {
-    shown: [...shown, ...last.slice(0, room)],
-    hidden: [...waiting, ...last.slice(room)],
-    waiting: waiting.length,
-    isCut: open.length > shown.length + waiting.length,
+    shown: [...kept, ...others.slice(0, room)],
+    hidden: others.slice(room, LINES_SHOWN),
+    openCount: kept.length,
+    isCut: open.length > kept.length,
   }
 }
 
@@ -179,11 +179,25 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
   const view = gateView(event, texts)
   const { result } = event
   if (!view || (result.kind !== 'decision' && result.kind !== 'not_understood')) return undefined
-  const what = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
   const { item: tag = '', product, alarmId, emergency } = result.kind === 'decision' ? result : {}
-  const text = emergency ? `${texts.gate.inEmergency} · ${what}` : what
-  const item = product ?? tag
-  return { atMs: event.atMs, tone: view.tone, text, item, tag, ...(alarmId !== undefined && { alarmId }) }
+  const stays = result.kind === 'decision' ? whyItStays(result.answer, texts) : undefined
+  const what = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
+  return {
+    atMs: event.atMs,
+    tone: view.tone,
+    text: [...(emergency ? [texts.gate.inEmergency] : []), stays ?? what].join(' · '),
+    isTextNeeded: emergency === true || stays !== undefined,
+    item: product ?? tag,
+    tag,
+    ...(alarmId !== undefined && { alarmId }),
+  }
+}
+
+/** Why staff keep the goods whatever receipt the shopper has. Undefined if a receipt may let them go. */
+function whyItStays({ authorized, reason, itemStatus }: PageAnswer, { gate }: Texts): string | undefined {
+  if (authorized) return undefined
+  if (reason === 'recalled') return gate.recalled
+  return itemStatus === 'exception_hold' ? gate.held : undefined
 }
 
 /** Describes what a person did about an alarm. '' if it is open. */

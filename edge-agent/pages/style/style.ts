@@ -143,7 +143,10 @@ const GATE = `
   .gate .stage[data-tone='alarm'] .icon { animation: beat 1.6s ease-in-out infinite }
   @keyframes beat { 50% { transform: scale(1.12) } }
 }
-.gate aside { padding: .7rem 1.1rem 1rem; background: var(--raised); border-top: 1px solid var(--line); font-size: .8rem; min-height: 9rem }
+.gate aside { padding: .7rem 1.1rem 1rem; background: var(--raised); border-top: 1px solid var(--line); font-size: .8rem; min-height: 9rem; display: flex; flex-direction: column }
+/* Each open alarm can be reached: the list scrolls, and the button below it leads on. */
+.gate aside ol { flex: 0 1 auto; min-height: 3rem; max-height: 60dvh; overflow-y: auto; overscroll-behavior: contain } .gate aside .more-open { min-height: 48px; margin-top: .3rem; font-size: .85rem }
+@media (min-width: 601px) { .gate aside { flex: none; max-height: 60dvh } .gate aside > :not(ol) { flex: none } }
 .aside-head { display: flex; flex-wrap: wrap; gap: .4rem 1rem; align-items: center; justify-content: space-between } .aside-head .language { min-height: 44px }
 .gate aside h2 { font-size: .8rem; font-weight: 600; color: var(--soft) }
 .gate aside li { display: flex; flex-wrap: wrap; gap: 0 .8rem; align-items: baseline; padding: .1rem 0 }
@@ -155,30 +158,30 @@ const GATE = `
 .gate aside li[data-step]:not([data-step='acknowledged']), .gate aside li[data-step]:not([data-step='acknowledged'])::before { color: var(--soft) }
 .gate aside li[data-step]:not([data-step='acknowledged'])::before { content: '✓' / '' } .gate aside li[data-step]:not([data-step='acknowledged']) :is(code, .handled) { font-weight: 400 }
 .gate aside li[data-step]:not([data-step='acknowledged']) button { font-weight: 400; color: var(--soft) }
-.gate aside code { font: inherit; font-weight: 600 }
+.gate aside :is(code, [data-needed] > span) { font: inherit; font-weight: 600 } .gate aside [data-needed]:not([data-step]) > span:not(.handled) { color: var(--warn) }
 @media (max-width: 600px) { .gate .operator { margin-left: 0 } .screen button { padding: .1rem .7rem } }
 .gate aside li:has(button) { align-items: center; padding: .2rem 0 } .gate aside li button { margin-left: auto; min-height: 48px; padding: .1rem .9rem }
 .gate .operator { margin-left: auto } .gate .operator button { min-height: 48px }
 .handled { font-weight: 700 }
 .steps-of-alarm { display: grid; gap: .5rem } .steps-of-alarm button { min-height: 64px } .alarm-theft { display: grid; gap: .3rem } .alarm-theft label { display: grid; gap: .2rem; font-size: .8rem } .alarm-theft input { min-height: 64px }
-.alarm-item { overflow-wrap: anywhere; margin-bottom: .4rem; font-weight: 600 }
+.alarm-item { overflow-wrap: anywhere; margin-bottom: .4rem }
 .alarm-known { margin-bottom: .6rem }
 @media (min-width: 601px) and (orientation: landscape) {
   .gate { display: grid; grid-template: auto minmax(0, 1fr) / 1fr minmax(15rem, 22vw) } .gate > header, .gate > noscript { grid-column: 1 / -1 }
-  .gate aside { overflow-y: auto; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }
-  .aside-head { gap: .3rem .4rem } .aside-head h2 { flex: 1 0 100% } .gate .operator { flex: 1 1 0; min-width: min-content; flex-wrap: nowrap; gap: .4rem; margin: 0; justify-content: space-between } .gate .operator button:only-child, .gate .operator p[hidden] ~ button { flex: 1 }
-  .gate .screen { flex: 1 0 100%; flex-wrap: nowrap; gap: .4rem } .gate .screen button { flex: 1 } .gate .language { padding: 0 .2rem }
+  .gate aside { overflow: hidden; max-height: none; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }
+  .aside-head { gap: .3rem .4rem } .aside-head h2 { flex: 1 0 100% } .gate .operator { flex: 1 0 100%; flex-wrap: nowrap; gap: .4rem; margin: 0; justify-content: space-between } .gate .operator button:only-child, .gate .operator p[hidden] ~ button { flex: 1 }
+  .gate .screen { flex: 1 1 0; flex-wrap: nowrap; gap: .4rem } .gate .screen button { flex: 1 } .gate .language { padding: 0 .2rem }
   /* The button stands beside the texts of its line, so it touches no other line. */
   .gate aside li:not([hidden]) { display: grid; grid-template-columns: auto 1fr auto; gap: 0 .4rem; align-items: center; padding: .15rem 0 } .gate aside li + li { border-top: 1px solid var(--line) }
   .gate aside li button { grid-column: 3; grid-row: 1 / span 3; align-self: center } .handled:empty { display: none }
   .gate aside code, .gate aside li > span { grid-column: 1 / 3; overflow-wrap: anywhere }
   .gate aside code { display: -webkit-box; overflow: hidden; -webkit-box-orient: vertical; -webkit-line-clamp: 3 } .gate aside code:empty { display: none }
-  .gate aside ol { margin-top: .3rem }
+  .gate aside ol { margin-top: .3rem; max-height: none }
   /* The stage has the reason. */
-  .gate aside li:has(code:not(:empty)) > span:not(.handled) { display: none }
-  .gate aside li button, .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .6rem; font-size: .85rem; white-space: nowrap }
+  .gate aside li:has(code:not(:empty)):not([data-needed]) > span:not(.handled) { display: none }
+  .gate aside :is(li button, .more-open), .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .6rem; font-size: .85rem; white-space: nowrap }
 }
-@media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } .alarm-theft { grid-column: 1 / -1; grid-template-columns: 1fr 1fr; gap: .5rem; align-items: end } }
+@media (max-height: 860px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } .alarm-theft { grid-column: 1 / -1; grid-template-columns: 1fr 1fr; gap: .5rem; align-items: end } }
 @media (max-height: 620px) {
   .gate .icon { width: calc(var(--fit, 1) * 4.5rem) }
   .gate .stage { padding: .4rem }

@@ -281,6 +281,11 @@ export interface Texts {
     /** The number of open alarms for which the list has no room. `isCut`: there may be even more. */
     moreOpen(count: number, isCut: boolean): string
     noDecisions: string
+    /** Back to the begin of the list. */
+    toNewest: string
+    /** Marks of an alarm whose goods stay, whatever receipt the shopper has. */
+    recalled: string
+    held: string
     /** Mark of an alarm. */
     inEmergency: string
     /** Where the list begins, and where older alarms are. */
@@ -288,6 +293,8 @@ export interface Texts {
     /** The list lacks open alarms, and where they are. */
     listCut: string
     recovered: string
+    /** How an amount is written. */
+    amountLike: string
     noAmount: string
     handle: string
     change: string

@@ -104,7 +104,12 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
   /** Buttons of the list at the gate that touch another button, or lie over a text. */
   const touching = (page: Page) =>
     page.evaluate<string[]>(`(() => {
-      const shown = [...document.querySelectorAll('aside :is(button, a, code, time, h2, .handled)')].filter((each) => each.offsetParent)
+      // A line of the list that is scrolled away lies below other parts, and nobody sees or touches it.
+      const isSeen = (each) => {
+        const [list, own] = [each.closest('ol')?.getBoundingClientRect(), each.getBoundingClientRect()]
+        return !list || (own.top >= list.top && own.bottom <= list.bottom)
+      }
+      const shown = [...document.querySelectorAll('aside :is(button, a, code, time, h2, .handled)')].filter((each) => each.offsetParent && isSeen(each))
       const boxes = shown.map((each) => [each, each.getBoundingClientRect()])
       return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).flatMap(([other, b]) =>
         [one, other].some((each) => each.tagName === 'BUTTON') &&
@@ -250,6 +255,54 @@ describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})
     await page.reload()
     await stage('way_out')
     await page.context().close()
+  })
+
+  it.each(cases)('$width × $height in $language: a gate leads to each open alarm, those first', async (at) => {
+    const own = pagesBench()
+    const ownPages = await servePages(own)
+    const page = await open(`gate?device=${GATE}`, at.language, at, ownPages)
+    own.feed.publish({ type: 'operator', deviceId: GATE, name: 'Frau Dr. Petersen-Lüdemann' })
+    await page.locator(`[data-slot='sign-out']`).waitFor()
+    const count = 20
+    for (let n = 0; n <= count; n++) {
+      const of = { item: `3034257BF7194E40000${n}`, product: PRODUCTS[n % 3], alarmId: `evt_${n}` }
+      own.happens(GATE, { ...denied(n === 3 ? 'recalled' : 'item_not_paid'), ...of } as never)
+    }
+    own.feed.publish({ type: 'alarm', deviceId: GATE, alarmId: `evt_${count}`, step: 'phantom', by: 'Frau Petersen' })
+    await page.locator(`[data-alarm="evt_${count}"][data-step]`).waitFor({ state: 'attached' })
+    /** Open alarms that a person sees whole. */
+    const seen = () =>
+      page.evaluate<string[]>(`(() => {
+        const list = document.querySelector('aside ol').getBoundingClientRect()
+        return [...document.querySelectorAll('aside li')].filter((each) => each.offsetParent).flatMap((each) => {
+          const { top, bottom } = each.getBoundingClientRect()
+          return top >= list.top - 1 && bottom <= Math.min(list.bottom, innerHeight) + 1 ? [each.dataset.alarm] : []
+        })
+      })()`)
+    const first = await seen()
+    expect(first.length).toBeGreaterThanOrEqual(3)
+    expect(first).toEqual(Array.from({ length: first.length }, (_, n) => `evt_${count - 1 - n}`))
+    const reached = new Set(first)
+    const more = page.locator(`[data-slot='more-open']`)
+    for (let presses = 0; presses < count && /\d/.test(await more.innerText()); presses++) {
+      expect(await faults(page, 0)).toEqual([])
+      expect(await touching(page)).toEqual([])
+      const { y = 0, height = 0 } = (await more.boundingBox()) ?? {}
+      expect(y + height).toBeLessThanOrEqual(at.height)
+      await more.click()
+      for (const alarmId of await seen()) reached.add(alarmId)
+    }
+    expect(reached.size).toBe(count)
+    await page.locator('[data-alarm="evt_3"]').getByRole('button').click()
+    const dialog = page.locator(`[data-slot='alarm-dialog'][open]`)
+    await dialog.getByText(textsOf(at.language as 'de').gate.recalled).waitFor()
+    expect(await dialog.evaluate((each) => each.scrollHeight - each.clientHeight)).toBe(0)
+    await page.locator(`[data-slot='alarm-close']`).click()
+    while (/\d/.test(await more.innerText())) await more.click()
+    await more.click()
+    expect(await seen()).toEqual(first)
+    await page.context().close()
+    await ownPages.close()
   })
 
   it.each(cases)(

@@ -10,7 +10,7 @@ import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
   arrangeLines,
-  MORE_KEPT,
+  OPEN_KEPT,
   gateLine,
   gateReady,
   gateRest,
@@ -265,20 +265,43 @@ describe('a result at the gate', () => {
     expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
   })
 
+  it('says in each list that recalled and held goods stay, and that an alarm is of an emergency', () => {
+    const DENIED = { authorized: false, outcome: null, reason: 'item_not_paid' } as const
+    const lineOf = (result: PageResult, texts = en) => gateLine(at(result, 'siren'), texts)
+    expect(lineOf(unpaid)).toMatchObject({ isTextNeeded: false })
+    expect(lineOf(decision({ ...DENIED, reason: 'recalled' }), de)).toMatchObject({
+      text: 'Zurückgerufen: bleibt hier, auch wenn sie bezahlt ist',
+      isTextNeeded: true,
+    })
+    expect(lineOf(decision({ ...DENIED, itemStatus: 'exception_hold' }))).toMatchObject({
+      text: 'On hold: stays here until the office releases it',
+      isTextNeeded: true,
+    })
+    expect(lineOf({ ...decision(DENIED), emergency: true })).toMatchObject({
+      text: 'During an emergency · We have no payment for this item yet.',
+      isTextNeeded: true,
+    })
+  })
+
   it('keeps open alarms above the last decisions, until their cause or a newer alarm of the tag comes', () => {
     const alarm = (n: number, step?: AlarmStep, tag = `tag ${n}`) => ({ n, tag, alarmId: `alarm ${n}`, step })
     const other = (n: number) => ({ n, tag: `tag ${n}`, alarmId: undefined, step: undefined })
     const arranged = (lines: ReturnType<typeof alarm | typeof other>[]) => {
-      const { shown, hidden, waiting } = arrangeLines(lines, (line) => line)
-      return [shown.map(({ n }) => n), hidden.map(({ n }) => n), waiting]
+      const { shown, hidden, openCount } = arrangeLines(lines, (line) => line)
+      return [shown.map(({ n }) => n), hidden.map(({ n }) => n), openCount]
     }
     const decisions = [9, 8, 7, 6, 5, 4].map(other)
     expect(arranged([...decisions, alarm(3), alarm(2, 'phantom'), alarm(1, 'acknowledged')])).toEqual([
       [3, 1, 9, 8, 7],
       [6, 5],
-      0,
+      2,
     ])
-    expect(arranged([other(8), ...[7, 6, 5, 4, 3, 2].map((n) => alarm(n))])).toEqual([[7, 6, 5, 4, 8], [3, 2], 2])
+    // Open alarms take all places before a handled one has one.
+    expect(arranged([alarm(9, 'real'), other(8), ...[7, 6, 5, 4, 3, 2].map((n) => alarm(n))])).toEqual([
+      [7, 6, 5, 4, 3, 2],
+      [9, 8],
+      6,
+    ])
     expect(arranged([alarm(3, 'real', 'same'), alarm(2, undefined, 'same'), alarm(1, undefined, 'same')])).toEqual([
       [3, 2, 1],
       [],
@@ -289,9 +312,9 @@ describe('a result at the gate', () => {
   it('says if open alarms are missing in the list', () => {
     const open = (count: number) =>
       Array.from({ length: count }, (_, n) => ({ tag: `${n}`, alarmId: `a${n}`, step: undefined }))
-    expect(arrangeLines(open(4 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: false })
-    expect(arrangeLines(open(5 + MORE_KEPT), (line) => line)).toMatchObject({ waiting: MORE_KEPT, isCut: true })
-    expect(en.gate.moreOpen(MORE_KEPT, true)).toBe('At least 100 more open alarms')
+    expect(arrangeLines(open(OPEN_KEPT), (line) => line)).toMatchObject({ openCount: OPEN_KEPT, isCut: false })
+    expect(arrangeLines(open(OPEN_KEPT + 1), (line) => line)).toMatchObject({ openCount: OPEN_KEPT, isCut: true })
+    expect(en.gate.moreOpen(100, true)).toBe('At least 100 more open alarms')
     expect(de.gate.moreOpen(1, true)).toBe('Mindestens 1 weiterer offener Alarm')
   })
 })
