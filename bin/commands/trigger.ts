@@ -2,9 +2,12 @@ import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { spellingHint } from '../../policy/fold-text.ts'
 import { apiClient } from '../api-client.ts'
 import { describeOptions, WrongUsage, type Values } from '../../host/options.ts'
+import { printNote } from '../../host/output.ts'
 import { TRIGGER_OPTIONS } from '../../host/settings/tools.ts'
 
-/** Sends a test event with invented data and prints its id. Events other than `webhook.test` need a test key. */
+const NEXT = 'start it with untag listen --forward-to URL and repeat this command, or register a webhook'
+
+/** Sends a test event with invented data and prints its id, with the next step if no webhook receives it. Events other than `webhook.test` need a test key. */
 export async function runTrigger(event: string, settings: Values<typeof TRIGGER_OPTIONS>): Promise<void> {
   if (!EVENT_TYPES.has(event)) {
     const near = spellingHint(event, EVENT_TYPES.keys())
@@ -19,7 +22,11 @@ export async function runTrigger(event: string, settings: Values<typeof TRIGGER_
     ...(storeId !== undefined && { storeId }),
   })
   const eventId = String(body['eventId'])
-  process.stdout.write(json ? `${JSON.stringify({ event, eventId })}\n` : `${event} ${eventId}\n`)
+  const { webhooks } = body
+  const next = webhooks === 0 ? `no webhook receives ${event}, only a running untag listen: ${NEXT}` : undefined
+  if (json) process.stdout.write(`${JSON.stringify({ event, eventId, webhooks, next })}\n`)
+  else process.stdout.write(`${event} ${eventId}\n`)
+  if (!json && next !== undefined) printNote(next)
 }
 
 /** Help with all events. */

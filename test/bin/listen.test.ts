@@ -39,7 +39,11 @@ it('events reach a receiver on this machine by untag listen, and by a webhook wi
   const listening = await startProcess(['listen', '--forward-to', receiver.url], { env })
   running.push(listening)
   const triggered = await runProcess(['trigger', 'checkout.completed'], env)
-  expect(triggered).toMatchObject({ code: 0, stdout: expect.stringMatching(/^checkout\.completed whe_\w+\n$/) })
+  expect(triggered).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^checkout\.completed whe_\w+\n$/),
+    stderr: expect.stringMatching(/^no webhook receives checkout\.completed, only a running untag listen: start it/),
+  })
   await until('the event to be forwarded', () => requests.length === 1)
   const { headers, body } = requests[0] as ReceivedRequest
   expect(headers['x-untag-signature']).toBe(
@@ -58,7 +62,9 @@ it('events reach a receiver on this machine by untag listen, and by a webhook wi
   })
   const { secret } = (await answer.json()) as Json
   await listening.stop()
-  await runProcess(['trigger', 'product.created'], env)
+  expect(await runProcess(['trigger', 'product.created'], env)).toMatchObject({ code: 0, stderr: '' })
+  const toNobody = await runProcess(['trigger', 'checkout.completed', '--json'], env)
+  expect(JSON.parse(toNobody.stdout)).toMatchObject({ webhooks: 0, next: expect.stringContaining('untag listen') })
   await until('the webhook', () => requests.length === 2)
   const second = requests[1] as ReceivedRequest
   expect(second.headers['x-untag-signature']).toBe(

@@ -6103,6 +6103,7 @@ SendTestWebhookResponse = TypedDict(
         "success": Literal[True],
         "eventId": str,
         "event": str,
+        "webhooks": int,
     },
 )
 

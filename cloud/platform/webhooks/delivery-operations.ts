@@ -1,3 +1,4 @@
+import { countReceivers } from './plan.ts'
 import { z } from 'zod'
 import { isIdOf, newId } from '../../../policy/ids.ts'
 import { knownCaller, rolesFrom } from '../foundation/caller.ts'
@@ -121,7 +122,15 @@ export const sendTestWebhook = operation({
   refusals: ['test_keys_only', 'webhook_disabled'],
   changes: true,
   request: z.strictObject({ webhookId: Id.optional(), event: EventName.optional(), storeId: Id.optional() }),
-  response: z.strictObject({ ...Success, eventId: z.string(), event: z.string() }),
+  response: z.strictObject({
+    ...Success,
+    eventId: z.string(),
+    event: z.string(),
+    webhooks: z
+      .int()
+      .min(0)
+      .describe('Number of webhooks that receive it. `fetchWebhookEvents` returns it in any case.'),
+  }),
   example: { webhookId: 'whk_01KANX78K0V2X4Z6B8D0F2H4K6' },
   async run(call, { webhookId, event = TEST_EVENT, storeId: named }) {
     const { db, nowMs, services } = call
@@ -155,7 +164,7 @@ export const sendTestWebhook = operation({
     await db.insertInto('outbox_event').values(row).execute()
     call.changed(eventId)
     call.afterCommit(services.webhooks.wake)
-    return { success: true as const, eventId, event }
+    return { success: true as const, eventId, event, webhooks: await countReceivers(db, { ...row, seq: null }) }
   },
 })
 

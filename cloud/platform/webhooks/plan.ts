@@ -206,6 +206,12 @@ async function readPackages(
   return (event) => (byId.get(event.store_id ?? accountOf(event.tenant)) ?? 'DISCOVER') as Package
 }
 
+/** Number of webhooks that receive this new event. */
+export async function countReceivers(db: Db, event: Row<'outbox_event'>): Promise<number> {
+  const [targets, packages] = [await readTargets(db, [event]), await readPackages(db, [event])]
+  return receiversOf(event, targets, packages(event)).length
+}
+
 function receiversOf(event: Row<'outbox_event'>, targets: readonly Target[], have: Package): string[] {
   // For a test event, `readTargets` adds a target whose field `event` is the event's id instead of a type.
   if (event.webhook_id !== null)

@@ -305,7 +305,8 @@ inFullSizeOnEveryDatabase('webhooks', (kind) => {
       const receiver = await receive(answerWith(500, 'out of\u0000order'))
       const { webhookId } = await register(receiver.url)
       const began = platform.clock.wall()
-      const { eventId } = await shop.ok('sendTestWebhook', { webhookId })
+      const { eventId, webhooks } = await shop.ok('sendTestWebhook', { webhookId })
+      expect(webhooks).toBe(1)
       await attempted(webhookId, 1)
       for (const [n, minute] of [
         [2, 1],
