@@ -99,6 +99,7 @@ export const issueLoyaltyCard = operation({
     'the code before is no longer accepted. Tills send the scanned code as `cardCode` to `addLoyaltyPoints` and ' +
     '`redeemLoyaltyPoints`. Who has the address can see and show the card.',
   changes: true,
+  secretResponse: true,
   refusals: ['program_inactive'],
   request: z.strictObject({
     programId: Id,
