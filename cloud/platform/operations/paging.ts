@@ -69,6 +69,24 @@ export function toPage<T>(
   return rows.length > limit && last !== undefined ? { items, nextCursor: idOf(last) } : { items }
 }
 
+/** Characters of the stored texts of a page, beyond those of its first row: to read and write them takes about 30 ms. */
+const TEXT_AT_ONCE = 1_000_000
+
+/** A page of rows with long texts, which ends early. Expects limit + 1 rows, as `toPage`. */
+export function toPageWithinText<T>(
+  rows: readonly T[],
+  idOf: (row: T) => string,
+  lengthOf: (row: T) => number,
+  page: Pick<Page, 'limit'>,
+): { items: T[]; nextCursor?: string } {
+  let length = 0
+  const over = rows.findIndex((row, index) => {
+    length += lengthOf(row)
+    return index > 0 && length > TEXT_AT_ONCE
+  })
+  return over > 0 && over < page.limit ? toPage(rows, idOf, { limit: over }) : toPage(rows, idOf, page)
+}
+
 /**
  * Maximum number of lines of a page, beyond those of its first purchase or order. To read and write a line takes about
  * 20 µs, in which no other request runs. A purchase may have 500 lines, so that a limit of purchases limits no page.

@@ -5,7 +5,7 @@ import { knownCaller, rolesFrom } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorField, toPage, pageLimits, invalidCursor } from '../operations/paging.ts'
+import { cursorField, toPage, toPageWithinText, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
@@ -207,7 +207,12 @@ export const fetchWebhookEvents = operation({
       sinceMs: since === undefined ? undefined : Date.parse(since),
     }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
-    const { items, ...more } = toPage(rows, (row) => row.event_id, page)
+    const { items, ...more } = toPageWithinText(
+      rows,
+      (row) => row.event_id,
+      (row) => row.data.length,
+      page,
+    )
     return { success: true as const, events: items.map(toEnvelope), ...more }
   },
 })
