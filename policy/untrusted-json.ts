@@ -4,10 +4,25 @@
  */
 const MAX_DEPTH = 32
 const MAX_VALUES = 50_000
+/** Limits that an answer of a system with long lists needs. */
+export interface JsonLimits {
+  /** Values of the whole body. */
+  readonly maxValues?: number
+  /** Values of one list. */
+  readonly maxItems?: number
+  /** Characters of one text. */
+  readonly maxText?: number
+}
 /** The largest object of a valid body has 500 fields: the categories of a policy. */
 const MAX_FIELDS = 1_000
 
-type JsonFaultCode = 'not_json' | 'too_many_values' | 'too_deep' | 'too_many_fields' | 'bad_characters'
+type JsonFaultCode =
+  | 'not_json'
+  | 'too_many_values'
+  | 'too_deep'
+  | 'too_many_fields'
+  | 'text_too_long'
+  | 'bad_characters'
 
 /** JSON that is invalid or exceeds a limit. */
 export class JsonFault extends Error {
@@ -30,7 +45,7 @@ export class JsonFault extends Error {
 export function parseUntrustedJson(
   text: string,
   checkText?: (text: string, field: string) => void,
-  maxValues = MAX_VALUES,
+  { maxValues = MAX_VALUES, maxItems = maxValues, maxText = Infinity }: JsonLimits = {},
 ): unknown {
   if (hasTooManyValues(text, maxValues))
     throw new JsonFault('too_many_values', '', `the body has more than ${maxValues} values`)
@@ -40,14 +55,14 @@ export function parseUntrustedJson(
   } catch {
     throw new JsonFault('not_json', '', 'the body is not valid JSON')
   }
-  checkBounds(value, checkText)
+  checkBounds(value, { maxItems, maxText }, checkText)
   return value
 }
 
 /** Like `parseUntrustedJson`; undefined if the text is not JSON or exceeds a limit. */
-export function readUntrustedJson(text: string, maxValues = MAX_VALUES): unknown {
+export function readUntrustedJson(text: string, limits?: JsonLimits): unknown {
   try {
-    return parseUntrustedJson(text, undefined, maxValues)
+    return parseUntrustedJson(text, undefined, limits)
   } catch (error) {
     if (error instanceof JsonFault) return undefined
     throw error
@@ -79,14 +94,24 @@ function endOfText(text: string, from: number): number {
   }
 }
 
-function checkBounds(root: unknown, checkText: ((text: string, field: string) => void) | undefined): void {
+function checkBounds(
+  root: unknown,
+  { maxItems, maxText }: { maxItems: number; maxText: number },
+  checkText: ((text: string, field: string) => void) | undefined,
+): void {
   const stack: { value: unknown; depth: number; name: string }[] = [{ value: root, depth: 1, name: '' }]
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { value, depth, name } = next
-    if (typeof value === 'string') checkText?.(value, name)
+    if (typeof value === 'string') {
+      if (value.length > maxText)
+        throw new JsonFault('text_too_long', name, `a text of the body has more than ${maxText} characters`)
+      checkText?.(value, name)
+    }
     if (typeof value !== 'object' || value === null) continue
     if (depth > MAX_DEPTH)
       throw new JsonFault('too_deep', name, `the body is nested more than ${MAX_DEPTH} levels deep`)
+    if (Array.isArray(value) && value.length > maxItems)
+      throw new JsonFault('too_many_values', name, `a list of the body has more than ${maxItems} values`)
     const fields = Object.entries(value)
     if (fields.length > MAX_FIELDS && !Array.isArray(value))
       throw new JsonFault('too_many_fields', name, `an object of the body has more than ${MAX_FIELDS} fields`)

@@ -17,7 +17,7 @@ import { virtualPlatform } from '../verification/simulation/virtual/virtual-plat
 const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 const list = (count: number) => `{"a":[${Array.from({ length: count }, () => 0).join(',')}]}`
 const fields = (count: number) => JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, n) => [n, 0])))
-const WITHIN = [nested(31), list(49_000), fields(1_000)]
+const WITHIN = [nested(31), `[${list(24_000)},${list(24_000)}]`, fields(1_000)]
 const BEYOND = [nested(32), nested(3_000_000), list(200_001), fields(1_001)]
 
 const platform = virtualPlatform()
@@ -97,5 +97,13 @@ describe('JSON that another system wrote', () => {
 
 it('has 50,000 values; only answers of tills may have more', () => {
   expect(readUntrustedJson(list(50_001))).toBeUndefined()
-  expect(readUntrustedJson(list(50_001), 200_000)).toBeDefined()
+  expect(readUntrustedJson(list(50_001), { maxValues: 200_000 })).toBeDefined()
+})
+
+it('may limit the values of each list, and the characters of each text', () => {
+  const limits = { maxValues: 200_000, maxItems: 30_000, maxText: 100 }
+  expect(readUntrustedJson(`{"articles":${list(30_000)}}`, limits)).toBeDefined()
+  expect(readUntrustedJson(`{"articles":${list(30_001)}}`, limits)).toBeUndefined()
+  expect(readUntrustedJson(JSON.stringify({ name: 'x'.repeat(100) }), limits)).toBeDefined()
+  expect(readUntrustedJson(JSON.stringify([{ name: 'x'.repeat(101) }]), limits)).toBeUndefined()
 })

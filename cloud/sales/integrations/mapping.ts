@@ -126,7 +126,12 @@ function bookingArticle({ vat, kind }: TransactionLine, settings: BookingArticle
  *
  * Renames a system's fields to ours. Unmapped fields with our names are used as well. All other fields are ignored.
  */
-type Mapping = ReadonlyMap<string, string>
+interface Mapping {
+  /** Their field, ours, and the steps of a path such as `prices.gross`. */
+  readonly entries: readonly { from: string; to: string; steps: readonly string[] }[]
+  /** Our fields that a record may name itself. */
+  readonly unmapped: readonly string[]
+}
 
 /** Our fields by data type. */
 const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
@@ -202,7 +207,15 @@ export function mappingOf(dataType: DataType, written: Readonly<Record<string, s
   )
   const targets = new Set(own.map(([, to]) => to))
   const defaults = Object.entries(DEFAULTS[dataType]).filter(([, to]) => !targets.has(to))
-  return new Map([...defaults, ...own])
+  const wanted = TARGETS[dataType]
+  // Keyed by their field: a later entry replaces an earlier one.
+  const targetOf = new Map([...defaults, ...own])
+  return {
+    entries: [...targetOf]
+      .filter(([, to]) => wanted.includes(to))
+      .map(([from, to]) => ({ from, to, steps: from.includes('.') ? from.split('.').slice(0, STEPS_LIMIT) : [] })),
+    unmapped: wanted.filter((name) => !targetOf.has(name)),
+  }
 }
 
 /**
@@ -215,13 +228,12 @@ export function mapRecord(
   mapping: Mapping,
 ): Record<string, unknown> {
   const made: Record<string, unknown> = {}
-  const wanted = TARGETS[dataType]
   const take = (name: string, value: unknown) => {
     if (isStated(value) || (value === null && made[name] === undefined && isClearedByNull(dataType, name)))
       made[name] = value
   }
-  for (const name of wanted) if (!mapping.has(name)) take(name, ownValue(record, name))
-  for (const [from, to] of mapping) if (wanted.includes(to)) take(to, valueAt(record, from))
+  for (const name of mapping.unmapped) take(name, ownValue(record, name))
+  for (const { from, to, steps } of mapping.entries) take(to, valueAt(record, from, steps))
   return made
 }
 
@@ -240,10 +252,10 @@ function ownValue(record: unknown, name: string): unknown {
     : undefined
 }
 
-function valueAt(record: unknown, path: string): unknown {
-  const direct = ownValue(record, path)
-  if (direct !== undefined || !path.includes('.')) return direct
+function valueAt(record: unknown, field: string, steps: readonly string[]): unknown {
+  const direct = ownValue(record, field)
+  if (direct !== undefined || steps.length === 0) return direct
   let at = record
-  for (const step of path.split('.').slice(0, STEPS_LIMIT)) at = ownValue(at, step)
+  for (const step of steps) at = ownValue(at, step)
   return at
 }

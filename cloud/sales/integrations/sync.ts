@@ -44,7 +44,7 @@ import {
   type ConnectionKey,
 } from './queries.ts'
 import { MOCK_CATEGORIES, MOCK_COUNTS, MOCK_PRICE_UPDATES, sandboxWarnings, tryRecords } from './sandbox.ts'
-import { every15Seconds, vendorClient, type VendorBudget, failureOf, VendorFault } from './vendor-client.ts'
+import { every15Seconds, PAGE_LIMIT, vendorClient, type VendorBudget, failureOf, VendorFault } from './vendor-client.ts'
 import { newId } from '../../../policy/ids.ts'
 import { hashOf } from '../../platform/operations/idempotency.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -162,8 +162,6 @@ function connectionOf(
 /** Limits per call. If a limit ends a call, the next call continues. */
 const PAGES_LIMIT = 1_000
 const RECORDS_LIMIT = 100_000
-/** Maximum number of records per page. */
-const PAGE_LIMIT = 30_000
 const CURSOR_LIMIT = 4_096
 
 interface Pulled {

@@ -122,6 +122,11 @@ interface VendorClientParts {
 const ANSWER_LIMIT = 8 * 1024 * 1024
 /** Values of an answer. Some tills send all articles at once; to read these values takes about 0.1 s. */
 const MAX_VALUES = 200_000
+/** Records of a page. A connector turns them into ours in one turn. */
+export const PAGE_LIMIT = 30_000
+/** Characters of a text of an answer. Our longest text has 10,000. */
+const MAX_TEXT = 100_000
+const ANSWER_LIMITS = { maxValues: MAX_VALUES, maxItems: PAGE_LIMIT, maxText: MAX_TEXT }
 const ANSWER_WITHIN_MS = 20_000
 const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
@@ -238,7 +243,8 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
       `a response was incomplete or larger than ${ANSWER_LIMIT / 1024 / 1024} MB`,
       { status },
     )
-  const json = sent.body.length === 0 ? undefined : readUntrustedJson(new TextDecoder().decode(sent.body), MAX_VALUES)
+  const json =
+    sent.body.length === 0 ? undefined : readUntrustedJson(new TextDecoder().decode(sent.body), ANSWER_LIMITS)
   const answer = { status, headers, json }
   const wait = throttled?.(answer)
   if (wait !== undefined || status === 429) {
@@ -254,7 +260,11 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   }
   if (isGood) {
     if (json === undefined && sent.body.length > 0)
-      throw new VendorFault('answer_not_understood', 'the response is not JSON, or has too many values', { status })
+      throw new VendorFault(
+        'answer_not_understood',
+        'the response is not JSON, or has too many values or too long texts',
+        { status },
+      )
     return { answer }
   }
   if (RETRYABLE_STATUSES.has(status)) {
@@ -303,10 +313,15 @@ export function readRecord<S extends z.ZodType>(
   return read.success ? make(read.data) : null
 }
 
-/** Trims a text and cuts it to `max` characters. */
+/** Trims a text and cuts it to `max` characters. Cut texts before you join them: a part may be long, and join many others. */
 export function fit(text: string | null | undefined, max: number): string | undefined {
   const trimmed = text?.trim()
   return trimmed === undefined || trimmed === '' ? undefined : trimmed.slice(0, max).trimEnd()
+}
+
+/** Joins a name and its variant, cut to `max` characters. */
+export function fitJoined(name: string | null | undefined, variant: string | null | undefined, max: number) {
+  return fit(`${fit(name, max) ?? ''} ${fit(variant, max) ?? ''}`, max)
 }
 
 /** Converts a net price to a gross price in EUR, rounded half up to a cent. */

@@ -7,6 +7,7 @@ import {
   amountOf,
   BaseUrlSetting,
   fit,
+  fitJoined,
   grossOf,
   readAnswer,
   readRecord,
@@ -318,7 +319,7 @@ function articleOf(
     return {
       externalProductId: id,
       ean: barcode,
-      name: fit(title === 'Default Title' ? product.title : `${product.title} ${title}`, 120),
+      name: title === 'Default Title' ? fit(product.title, 120) : fitJoined(product.title, title, 120),
       price: gross(amountOf(price)),
       oldPrice: gross(amountOf(compareAtPrice)),
       vat: rate,

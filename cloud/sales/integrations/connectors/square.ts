@@ -7,6 +7,7 @@ import {
   VendorFault,
   BaseUrlSetting,
   fit,
+  fitJoined,
   grossOf,
   readAnswer,
   Secret,
@@ -295,7 +296,7 @@ function articlesOf(
     return {
       externalProductId: variation.id,
       ean: data.upc,
-      name: fit(hasOne ? name : `${name ?? ''} ${data.name ?? ''}`, 120),
+      name: hasOne ? fit(name, 120) : fitJoined(name, data.name, 120),
       price: typeof price === 'number' && tax?.isIncluded === false ? grossOf(price, rate) : price,
       vat: rate,
       category: fit(category, 120),
