@@ -6,6 +6,8 @@ import { after } from './platform.ts'
 /** The dialog closes after this time without input, ms. */
 const CLOSE_AFTER_MS = 60_000
 const SHORTEST_PIN = 4
+/** Time after which the dialog asks again for the names that it did not get, ms. */
+const ASK_AGAIN_MS = 2_000
 
 /** The dialog in which an operator signs in: name, then PIN. */
 export class SignIn {
@@ -19,6 +21,7 @@ export class SignIn {
   #lockedSeconds = 0
   #afterwards: (() => void) | undefined
   #cancel: () => void = () => undefined
+  #cancelAsking: () => void = () => undefined
 
   constructor(context: PageContext, operator: Operator) {
     this.#context = context
@@ -26,7 +29,7 @@ export class SignIn {
     this.#listenToDialog()
     this.#listenToKeys()
     slot('sign-in').addEventListener('click', () => this.open())
-    slot('pin-back').addEventListener('click', () => void this.#showNames())
+    slot('pin-back').addEventListener('click', () => this.#showNames())
     slot('sign-in-close').addEventListener('click', () => this.close())
     slot('pin-step').addEventListener('submit', (event) => {
       event.preventDefault()
@@ -39,7 +42,7 @@ export class SignIn {
     this.#afterwards = then
     if (!this.#dialog.open) this.#dialog.showModal()
     this.#restartTimer()
-    void this.#showNames()
+    this.#showNames()
   }
 
   /**
@@ -59,6 +62,7 @@ export class SignIn {
     this.#dialog.addEventListener('keydown', () => this.#restartTimer())
     this.#dialog.addEventListener('close', () => {
       this.#cancel()
+      this.#cancelAsking()
       this.#pin.value = ''
       this.#afterwards = undefined
     })
@@ -90,13 +94,22 @@ export class SignIn {
     this.#cancel = after(CLOSE_AFTER_MS, () => this.close())
   }
 
-  async #showNames(): Promise<void> {
+  #showNames(): void {
+    this.#step('names', this.#context.texts.whoAreYou)
+    void this.#loadNames()
+  }
+
+  async #loadNames(): Promise<void> {
     const { texts } = this.#context
-    this.#step('names', texts.whoAreYou)
+    this.#cancelAsking()
     const answer = await listOperators()
-    if (!answer.ok) return write('sign-in-error', texts.requestFailed[answer.fault].what)
+    if (!this.#dialog.open || slot('names-step').hidden) return
+    if (!answer.ok) {
+      this.#cancelAsking = after(ASK_AGAIN_MS, () => void this.#loadNames())
+      return write('sign-in-error', texts.requestFailed[answer.fault].what)
+    }
     const { operators } = answer.body
-    if (operators.length === 0) write('sign-in-error', texts.noOperators)
+    write('sign-in-error', operators.length === 0 ? texts.noOperators : '')
     slot('names').replaceChildren(...operators.map((who) => this.#nameButton(who)))
     slot('names').querySelector('button')?.focus()
   }
