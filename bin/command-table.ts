@@ -112,6 +112,21 @@ export const COMMANDS: readonly Command[] = [
     data.USERS_REMOVE_OPTIONS,
     async (settings) => (await import('./commands/users.ts')).runUsersRemove(settings),
   ),
+  command(
+    ['admins', 'invite'],
+    'Invite a person who runs this cloud to the console and print the link',
+    data.ADMINS_INVITE_OPTIONS,
+    async (settings) => (await import('./commands/users.ts')).runAdminsInvite(settings),
+  ),
+  command(['admins', 'list'], 'List the people who run this cloud', data.ADMINS_LIST_OPTIONS, async (settings) =>
+    (await import('./commands/users.ts')).runAdminsList(settings),
+  ),
+  command(
+    ['admins', 'remove'],
+    'Remove a person who runs this cloud and end all sessions of the person',
+    data.ADMINS_REMOVE_OPTIONS,
+    async (settings) => (await import('./commands/users.ts')).runAdminsRemove(settings),
+  ),
   command(['verify-audit'], 'Check that the audit log is unchanged', data.VERIFY_AUDIT_OPTIONS, async (settings) =>
     (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
   ),

@@ -135,7 +135,7 @@ function showUnknown(args: readonly string[]): number {
 export const COMMAND_GROUPS: readonly (readonly [title: string, firstWords: readonly string[]])[] = [
   ['Start and check', ['start', 'doctor', 'completion']],
   ['Develop', ['api', 'listen', 'trigger', 'policy', 'simulate']],
-  ['Run the cloud', ['cloud', 'keys', 'users', 'broker', 'reseal', 'verify-audit']],
+  ['Run the cloud', ['cloud', 'keys', 'users', 'admins', 'broker', 'reseal', 'verify-audit']],
   ['Keep the data of the cloud', ['backup', 'restore', 'migrate', 'database']],
   ['Run an agent in a store', ['edge']],
   ['Run as a service of Linux', ['service']],

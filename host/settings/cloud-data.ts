@@ -71,6 +71,13 @@ export const KEYS_CREATE_OPTIONS = {
 
 const email = text({ flag: 'email', env: 'UNTAG_EMAIL', help: 'E-mail address of the person', placeholder: 'ADDRESS' })
 
+const linkOrigin = url({
+  flag: 'public-url',
+  env: 'UNTAG_PUBLIC_URL',
+  help: 'Origin of the link. Default: the origin of the cloud that uses this database',
+  protocols: ['http:', 'https:'],
+})
+
 export const USERS_INVITE_OPTIONS = {
   ...database,
   account,
@@ -88,18 +95,19 @@ export const USERS_INVITE_OPTIONS = {
     help: 'Store that the user is limited to. Several: separate the ids by commas',
     placeholder: 'ID',
   }),
-  publicUrl: url({
-    flag: 'public-url',
-    env: 'UNTAG_PUBLIC_URL',
-    help: 'Origin of the link. Default: the origin of the cloud that uses this database',
-    protocols: ['http:', 'https:'],
-  }),
+  publicUrl: linkOrigin,
   json,
 }
 
 export const USERS_LIST_OPTIONS = { ...database, account, json }
 
 export const USERS_REMOVE_OPTIONS = { ...database, account, email, json }
+
+export const ADMINS_INVITE_OPTIONS = { ...database, email, publicUrl: linkOrigin, json }
+
+export const ADMINS_LIST_OPTIONS = { ...database, json }
+
+export const ADMINS_REMOVE_OPTIONS = { ...database, email, json }
 
 export const VERIFY_AUDIT_OPTIONS = { ...database, json }
 

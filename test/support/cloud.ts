@@ -11,7 +11,14 @@ import type { CloudConfig } from '../../cloud/platform/foundation/config.ts'
 import type { ImageStore, UploadReader } from '../../cloud/platform/foundation/ports.ts'
 import type { OtherProcesses } from '../../cloud/service/messaging/agent-messages.ts'
 import type { OutgoingHttp } from '../../cloud/platform/outgoing/outgoing-http.ts'
-import type { Mode, Role, Package } from '../../cloud/platform/foundation/caller.ts'
+import {
+  PLATFORM_ACCOUNT,
+  PLATFORM_ROLE,
+  type Mode,
+  type UserRole,
+  type Package,
+} from '../../cloud/platform/foundation/caller.ts'
+import { ensurePlatformAccount } from '../../cloud/platform/accounts/platform-account.ts'
 import { invite } from '../../cloud/platform/users/invitations.ts'
 import { startSession } from '../../cloud/platform/users/sessions.ts'
 import { updateUserRow } from '../../cloud/platform/users/user-queries.ts'
@@ -44,8 +51,11 @@ export interface TestCloud {
     mode?: Mode,
     options?: { account?: string; package?: Package; storeIds?: string[] },
   ): Promise<string>
-  /** Session token of a new user, who signed in with a second factor. */
-  user(role: Role, options?: { account?: string; package?: Package; mode?: Mode; storeIds?: string[] }): Promise<string>
+  /** Session token of a new user, who signed in with a second factor. The platform's role is in the platform's account. */
+  user(
+    role: UserRole,
+    options?: { account?: string; package?: Package; mode?: Mode; storeIds?: string[]; hasSecondFactor?: boolean },
+  ): Promise<string>
   /** Calls an operation without a socket. */
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
@@ -178,9 +188,17 @@ export async function startTestCloud(
         ).key
       })
     },
-    async user(role, { account = 'Hafenkante', package: wanted = 'GROW', mode = 'test', storeIds } = {}) {
+    async user(
+      role,
+      { account = 'Hafenkante', package: wanted = 'GROW', storeIds, hasSecondFactor = true, ...more } = {},
+    ) {
+      const isOfPlatform = role === PLATFORM_ROLE
+      const mode = isOfPlatform ? 'live' : (more.mode ?? 'test')
       return db.database.write(async (tx) => {
-        const { accountId } = await ensureAccount(tx, account, wanted, platform)
+        if (isOfPlatform) await ensurePlatformAccount(tx, platform.clock.wall())
+        const accountId = isOfPlatform
+          ? PLATFORM_ACCOUNT
+          : (await ensureAccount(tx, account, wanted, platform)).accountId
         const email = `${newId('x', platform)}@shop.example`.toLowerCase()
         const rights = { role, storeIds: storeIds ?? null, sandboxOnly: false, invitedBy: 'test', mayReplace: false }
         const { userId } = await invite(tx, { accountId, email, name: role, ...rights }, platform)
@@ -199,7 +217,7 @@ export async function startTestCloud(
           .selectAll()
           .where('user_id', '=', userId)
           .executeTakeFirstOrThrow()
-        const session = { state: 'active' as const, hasSecondFactor: true, userAgent: 'test' }
+        const session = { state: 'active' as const, hasSecondFactor, userAgent: 'test' }
         return (await startSession(tx, row, session, platform)).sessionToken
       })
     },

@@ -2,7 +2,7 @@ import { stateColumns } from '../../cloud/protection/agent-identity/agent-querie
 import { bodyRoom } from '../../cloud/service/http/body.ts'
 import { Hono } from 'hono'
 import {
-  type Role,
+  type UserRole,
   tenantOf,
   type KnownCaller,
   type Mode,
@@ -20,7 +20,7 @@ export const ROLE_HEADER = 'x-test-role'
 export const CSRF = 'csrf-of-the-test'
 
 /** The console of a shop, with a user whose role a header chooses. Without the header the browser is signed out. */
-export function consoleOf(shop: Shop, accountId: string, pages?: readonly ConsolePage[], role?: Role): Hono {
+export function consoleOf(shop: Shop, accountId: string, pages?: readonly ConsolePage[], role?: UserRole): Hono {
   const app = new Hono()
   // The sessions of this test are in no database.
   const services = { ...shop.cloud.cloud.services, findCaller: async (_: unknown, caller: KnownCaller) => caller }
@@ -40,7 +40,7 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
   })
   const access: ConsoleAccess = {
     async sessionOf(c) {
-      const chosen = (c.req.header(ROLE_HEADER) ?? role) as Role | undefined
+      const chosen = (c.req.header(ROLE_HEADER) ?? role) as UserRole | undefined
       if (chosen === undefined) return undefined
       const user = { userId: 'usr_1', name: 'Petra Lindner', email: 'petra@shop.example', accountId, storeIds: null }
       const chosenUser = { ...user, role: chosen }
@@ -246,14 +246,14 @@ export async function insertTestUser(shop: Shop, accountId: string): Promise<voi
 
 /** Who looks at the console of a test, at which store, in which language. */
 export interface Looks {
-  role?: Role
+  role?: UserRole
   lang?: string
   storeId?: string
   mode?: Mode
 }
 
 /** A browser at the console of a shop: opens pages, and sends forms as browsers do. `role`: default of its user. */
-export function browserOf(shop: () => Shop, app: () => Hono, role: Role) {
+export function browserOf(shop: () => Shop, app: () => Hono, role: UserRole) {
   let keys = 0
   const rest = (looks: Looks) => ({ role, lang: 'en', storeId: shop().storeId, mode: 'test', ...looks })
   return {

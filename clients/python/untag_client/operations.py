@@ -19,7 +19,7 @@ AcceptInvitationResponse = TypedDict(
         "sessionToken": str,
         "state": Literal["active", "pending"],
         "userId": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "mode": Literal["test", "live"],
         "expiresAt": str,
     },
@@ -853,7 +853,7 @@ ConfirmSignInResponse = TypedDict(
         "sessionToken": str,
         "state": Literal["active", "pending"],
         "userId": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "mode": Literal["test", "live"],
         "expiresAt": str,
     },
@@ -2614,7 +2614,7 @@ FetchProfileResponse = TypedDict(
         "userId": str,
         "email": str,
         "name": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": bool,
         "status": Literal["invited", "active"],
@@ -3059,6 +3059,7 @@ FetchRegistrationsRequest = TypedDict(
     "FetchRegistrationsRequest",
     {
         "status": NotRequired[Literal["pending", "approved", "rejected"]],
+        "latest": NotRequired[Literal[True]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -3321,7 +3322,7 @@ FetchUsersResponseUsersItem = TypedDict(
         "userId": str,
         "email": str,
         "name": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": bool,
         "status": Literal["invited", "active"],
@@ -3497,7 +3498,7 @@ FinishOpenIdSignInResponse = TypedDict(
         "sessionToken": str,
         "state": Literal["active", "pending"],
         "userId": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "mode": Literal["test", "live"],
         "expiresAt": str,
     },
@@ -6196,7 +6197,7 @@ SignInResponse = TypedDict(
         "sessionToken": str,
         "state": Literal["active", "pending"],
         "userId": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "mode": Literal["test", "live"],
         "expiresAt": str,
     },
@@ -6239,7 +6240,7 @@ SignInWithPasskeyResponse = TypedDict(
         "sessionToken": str,
         "state": Literal["active", "pending"],
         "userId": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "mode": Literal["test", "live"],
         "expiresAt": str,
     },
@@ -7487,7 +7488,7 @@ UpdateProfileRequest = TypedDict(
         "lastSignInAt": NotRequired[str],
         "invitationExpiresAt": NotRequired[str],
         "userId": NotRequired[str],
-        "role": NotRequired[Literal["owner", "admin", "manager", "associate", "viewer"]],
+        "role": NotRequired[Literal["owner", "admin", "manager", "associate", "viewer", "platform"]],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": NotRequired[bool],
         "account": NotRequired[str],
@@ -7505,7 +7506,7 @@ UpdateProfileResponse = TypedDict(
         "userId": str,
         "email": str,
         "name": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": bool,
         "status": Literal["invited", "active"],
@@ -7845,7 +7846,7 @@ UpdateUserResponse = TypedDict(
         "userId": str,
         "email": str,
         "name": str,
-        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "role": Literal["owner", "admin", "manager", "associate", "viewer", "platform"],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": bool,
         "status": Literal["invited", "active"],
@@ -8938,7 +8939,7 @@ class SyncOperations:
     def fetchRegistrations(
         self, request: "FetchRegistrationsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchRegistrationsResponse":
-        "Lists registrations, oldest first: with an admin key all of them, otherwise those of the account."
+        "Lists registrations, oldest first: for administrators of the cloud all of them, otherwise those of the account."
         return cast(
             "FetchRegistrationsResponse",
             self.call("fetchRegistrations", request, idempotency_key=idempotency_key),
@@ -10529,7 +10530,7 @@ class AsyncOperations:
     async def fetchRegistrations(
         self, request: "FetchRegistrationsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchRegistrationsResponse":
-        "Lists registrations, oldest first: with an admin key all of them, otherwise those of the account."
+        "Lists registrations, oldest first: for administrators of the cloud all of them, otherwise those of the account."
         return cast(
             "FetchRegistrationsResponse",
             await self.call("fetchRegistrations", request, idempotency_key=idempotency_key),

@@ -274,7 +274,11 @@ export function Frame(props: FrameProps) {
                 <div class="page-head">
                   <div>
                     <p class="on-paper">
-                      {[at.store?.tradingName, at.formats.moment(at.nowMs), isTest ? texts.testRibbon : '']
+                      {[
+                        at.isOfPlatform ? texts.platform : at.store?.tradingName,
+                        at.formats.moment(at.nowMs),
+                        isTest ? texts.testRibbon : '',
+                      ]
                         .filter((part) => part)
                         .join(' · ')}
                     </p>
@@ -336,7 +340,7 @@ function NavigationGroup({
   own: readonly ConsolePage[]
 }) {
   const links = own.map((page) => <NavigationLink page={page} at={at} />)
-  if (group === 'work')
+  if (group === 'work' || group === 'platform')
     return (
       <div class="nav-group">
         <p>{name}</p>
@@ -381,13 +385,13 @@ function SideBar({ at, pages }: FrameProps) {
         </a>
         <nav aria-label={texts.navigation}>
           {NAVIGATION_GROUPS.map((group) => {
-            const own = pages.filter(({ navigation }) => navigation?.group === group)
+            const own = pages.filter(({ navigation }) => (at.isOfPlatform ? 'platform' : navigation?.group) === group)
             return own.length === 0 ? null : (
               <NavigationGroup at={at} name={texts.groups[group]} own={own} group={group} />
             )
           })}
         </nav>
-        <p class="side-foot">{at.store?.tradingName ?? texts.allStores}</p>
+        <p class="side-foot">{at.isOfPlatform ? texts.platform : (at.store?.tradingName ?? texts.allStores)}</p>
       </div>
     </div>
   )
@@ -399,9 +403,9 @@ function TopBar({ at, csrfToken }: FrameProps) {
       <a class="brand" href="/console" aria-label="untag">
         <Mark /> <b>untag</b>
       </a>
-      <StoreSwitch at={at} />
+      {at.isOfPlatform ? null : <StoreSwitch at={at} />}
       <span class="space"></span>
-      <ModeSwitch at={at} />
+      {at.isOfPlatform ? null : <ModeSwitch at={at} />}
       <AccountMenu at={at} csrfToken={csrfToken} />
     </header>
   )

@@ -26,7 +26,7 @@ import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
 import { asMode, asStore, readPreferences, rememberStore, type Preferences } from './preferences.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { tenantOf, type Mode } from '../../platform/foundation/caller.ts'
+import { hasRole, isOfPlatform, tenantOf, type Mode } from '../../platform/foundation/caller.ts'
 import type { ChangeFeed, ChangeFilter } from '../../platform/operations/notifier.ts'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
@@ -104,12 +104,12 @@ function liveRoute(app: Hono, { access, services }: LiveParts, pages: readonly C
 
 /** Changes that the stream reports; undefined if the session may not use the mode. */
 function filterOf(c: Context, session: ConsoleSession, pages: readonly ConsolePage[]): ChangeFilter | undefined {
-  const { accountId, role, storeIds: own } = session.user
+  const { accountId, storeIds: own } = session.user
   const mode = asMode(c.req.query('mode')) ?? session.mode
   if (mode === 'live' && !session.mayUseLive) return undefined
   const storeId = asStore(c.req.query('store'))
   const wanted = new Set((c.req.query('topics') ?? '').split(',').slice(0, TOPICS_LIMIT))
-  const allowed = pages.filter(({ roles }) => roles.includes(role)).flatMap(({ live }) => live ?? [])
+  const allowed = pages.filter(({ roles }) => hasRole(session.caller, roles)).flatMap(({ live }) => live ?? [])
   const isOne = storeId !== undefined && storeId !== 'all'
   return {
     tenant: tenantOf(accountId, mode),
@@ -194,6 +194,11 @@ function changeStream(
   )
 }
 
+/** Page that sets up the second factor. */
+const FACTOR_PAGE = '/console/profile'
+/** First page of a person who runs the cloud. */
+const PLATFORM_PAGE = '/console/registrations'
+
 /** Maximum size of a form, bytes. */
 const FORM_LIMIT = 64 * 1024
 
@@ -240,6 +245,13 @@ function actionOf(page: ConsolePage, form: FormFields): PageAction | undefined {
   return Object.hasOwn(page.actions ?? {}, name) ? page.actions?.[name] : undefined
 }
 
+/** Where a person who runs the cloud begins: at the second factor while it is missing, else at the registrations. */
+function startFor({ caller }: ConsoleSession, page: ConsolePage | undefined): string | undefined {
+  if (!isOfPlatform(caller)) return undefined
+  if (!caller.hasSecondFactor) return page && hasRole(caller, page.roles) ? undefined : FACTOR_PAGE
+  return page?.path === '/console' ? PLATFORM_PAGE : undefined
+}
+
 function withoutStore({ mode }: Preferences): Preferences {
   return { mode, storeId: undefined, from: 'cookie' }
 }
@@ -261,6 +273,8 @@ class Console {
   async show(c: Context, page: ConsolePage | undefined): Promise<Response> {
     const session = await this.#parts.access.sessionOf(c)
     if (!session) return this.#signedOut(c)
+    const start = startFor(session, page)
+    if (start !== undefined) return c.redirect(start, 303)
     this.#parts.access.takePage(session)
     const requestId = newId('req', this.#parts.services.platform)
     const preferences = readPreferences(c, this.#isSecure, session)

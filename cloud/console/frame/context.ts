@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { isLanguage, LANGUAGE_COOKIE, pageLanguage, type Language } from '../../../policy/page-language.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
-import type { Mode } from '../../platform/foundation/caller.ts'
+import { hasRole, isOfPlatform, type Mode } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
@@ -71,8 +71,9 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
     path: c.req.path,
     query,
     params: page ? (c.req.param() as Record<string, string>) : {},
-    has: (roles) => roles.includes(session.user.role),
-    opens: (path) => pages.some((each) => each.path === path && each.roles.includes(session.user.role)),
+    isOfPlatform: isOfPlatform(session.caller),
+    has: (roles) => hasRole(session.caller, roles),
+    opens: (path) => pages.some((each) => each.path === path && hasRole(session.caller, each.roles)),
     run: run as PageContext['run'],
     runIfAllowed: runIfAllowed as PageContext['runIfAllowed'],
   }

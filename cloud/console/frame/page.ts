@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
 import type { Language } from '../../../policy/page-language.ts'
-import type { Mode, UserCaller, Role } from '../../platform/foundation/caller.ts'
+import type { Mode, UserCaller, UserRole } from '../../platform/foundation/caller.ts'
 import type { Operation, TypedOperation } from '../../platform/operations/operation.ts'
 import type { fetchOpenTasks, TaskKind } from '../../sales/store-operations/open-tasks.ts'
 import type { Store } from '../../platform/stores/schema.ts'
@@ -17,7 +17,7 @@ export interface ConsoleUser {
   readonly userId: string
   readonly name: string
   readonly email: string
-  readonly role: Role
+  readonly role: UserRole
   readonly accountId: string
   /** Stores that the user may see; null: all stores of the account. */
   readonly storeIds: readonly string[] | null
@@ -63,7 +63,7 @@ export interface ConsoleAccess {
 }
 
 /** Groups of the navigation, in their order. */
-export const NAVIGATION_GROUPS = ['work', 'operations', 'goods', 'developers', 'settings'] as const
+export const NAVIGATION_GROUPS = ['work', 'platform', 'operations', 'goods', 'developers', 'settings'] as const
 type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
@@ -131,8 +131,10 @@ export interface PageContext {
   readonly tasks: OpenTasks
   /** The stores in which something waits, with what; only while all stores are chosen. */
   readonly busyStores: BusyStores
+  /** True if the person runs the cloud: there are no stores, and no sandbox. */
+  readonly isOfPlatform: boolean
   /** True if the user has one of these roles. */
-  has(roles: readonly Role[]): boolean
+  has(roles: readonly UserRole[]): boolean
   /** True if there is a page at this path that the user may open. */
   opens(path: string): boolean
   /** Calls an operation with the rights of the user. Throws a `Failure`. */
@@ -164,7 +166,7 @@ export interface PageAction {
   /** A function, if the address names the operation. It throws 404 if there is none. */
   readonly operation: Operation | ((at: PageContext) => Operation)
   /** Roles that may use it. Default: all roles of the page. */
-  readonly roles?: readonly Role[]
+  readonly roles?: readonly UserRole[]
   /**
    * Request of the operation. The operation validates it, so values may be missing or wrong. A list is one call each, in
    * its order; the first refusal ends it.
@@ -202,7 +204,7 @@ export interface PageAction {
 export interface ConsolePage<D = unknown> {
   /** Path such as `/console/agents` or `/console/orders/:orderId`. */
   readonly path: `/console${string}`
-  readonly roles: readonly Role[]
+  readonly roles: readonly UserRole[]
   /**
    * `store`: the page shows one store, and asks for it while all are chosen. `stores`: it shows one store or all of
    * them. `account`: it needs no store.

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { isIdShaped } from '../../../policy/ids.ts'
-import type { Mode } from '../../platform/foundation/caller.ts'
+import { isOfPlatform, type Mode } from '../../platform/foundation/caller.ts'
 import type { ConsoleSession } from './page.ts'
 
 const COOKIE = 'untag_console'
@@ -19,18 +19,19 @@ export interface Preferences {
 /**
  *   query (a switch of the header) ─▶ cookie ─▶ mode of the session, first store
  *
- * A session that may use sandbox data only is always in test mode. Reads mode and store of a GET. Remembers them for this browser session. A change of the mode forgets the store.
+ * A session that may use sandbox data only is always in test mode, that of a person who runs the cloud in live mode. Reads
+ * mode and store of a GET. Remembers them for this browser session. A change of the mode forgets the store.
  */
 export function readPreferences(
   c: Context,
   isSecure: boolean,
-  session: Pick<ConsoleSession, 'mode' | 'mayUseLive'>,
+  session: Pick<ConsoleSession, 'mode' | 'mayUseLive' | 'caller'>,
 ): Preferences {
   const [rememberedMode = '', rememberedStore = ''] = (getCookie(c, COOKIE) ?? '').split('/')
   const [queryMode, queryStore] = [c.req.query('mode'), c.req.query('store')]
   const remembered = asMode(rememberedMode) ?? session.mode
   const wanted = asMode(queryMode) ?? remembered
-  const mode = session.mayUseLive ? wanted : 'test'
+  const mode = isOfPlatform(session.caller) ? 'live' : session.mayUseLive ? wanted : 'test'
   const storeId = asStore(queryStore) ?? (mode === remembered ? asStore(rememberedStore) : undefined)
   const value = `${mode}/${storeId ?? ''}`
   if ((queryMode !== undefined || queryStore !== undefined) && value !== `${rememberedMode}/${rememberedStore}`)

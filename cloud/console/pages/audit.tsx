@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import { fetchAuditLog } from '../../platform/accounts/audit-operations.ts'
 import { fetchApiKeys } from '../../platform/accounts/key-operations.ts'
-import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { PLATFORM_ROLE, rolesFrom } from '../../platform/foundation/caller.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from '../../sales/registrations/registration-operations.ts'
+import { setStorePackage } from '../../sales/store-operations/write-stores.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { fetchUsers } from '../../platform/users/user-operations.ts'
 import { dayOf, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
@@ -19,6 +21,10 @@ interface Audit {
 }
 
 const PAGE_SIZE = 50
+/** What only the people who run the cloud, and their keys, may do. Merchants see it in their log. */
+const OF_PLATFORM: ReadonlySet<string> = new Set(
+  [approveStoreRegistration, rejectStoreRegistration, setStorePackage].map(({ name }) => name),
+)
 /** Agents whose names the page knows. */
 const AGENTS_NAMED = 500
 const ENTITY = /^\w{1,128}$/
@@ -38,7 +44,7 @@ function hasAgents(at: PageContext): boolean {
 /** Who changed what, from a day on. */
 export const auditPage = page<Audit>({
   path: '/console/audit',
-  roles: rolesFrom('admin'),
+  roles: [...rolesFrom('admin'), PLATFORM_ROLE],
   scope: 'account',
   navigation: { group: 'developers', icon: 'history' },
   title: (texts) => texts.developers.audit.title,
@@ -56,7 +62,7 @@ export const auditPage = page<Audit>({
       ...(cursor !== undefined && { cursor }),
     })
     const users = (await at.runIfAllowed(fetchUsers, {}))?.users ?? []
-    const { keys } = await at.run(fetchApiKeys, {})
+    const keys = (await at.runIfAllowed(fetchApiKeys, {}))?.keys ?? []
     const agents = (await at.runIfAllowed(fetchAgents, { limit: AGENTS_NAMED }))?.agents ?? []
     const names = new Map([
       ...agents.map(({ agentId, name }) => [agentId, name] as const),
@@ -110,7 +116,16 @@ export const auditPage = page<Audit>({
                     label: t.time,
                     cell: (row) => <Moment ms={Date.parse(row.at)} text={at.formats.moment(Date.parse(row.at))} />,
                   },
-                  { label: t.actor, cell: ({ actor }) => nameOf(actor) ?? <code>{actor}</code> },
+                  {
+                    label: t.actor,
+                    cell: ({ actor, operation }) =>
+                      nameOf(actor) ?? (
+                        <>
+                          {OF_PLATFORM.has(operation) ? `${at.texts.frame.roles.platform} ` : null}
+                          <code>{actor}</code>
+                        </>
+                      ),
+                  },
                   {
                     label: t.entity,
                     cell: ({ entityId }) =>

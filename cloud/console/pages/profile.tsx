@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { ROLES } from '../../platform/foundation/caller.ts'
+import { EVERY_ROLE } from '../../platform/foundation/caller.ts'
 import {
   beginSecondFactor,
   confirmSecondFactor,
@@ -138,7 +138,7 @@ type Confirmed = z.output<typeof confirmSecondFactor.response>
 /** The own name, password, second factor and sessions. */
 export const profilePage = page<ProfileView>({
   path: '/console/profile',
-  roles: ROLES,
+  roles: EVERY_ROLE,
   scope: 'account',
   title: (texts) => texts.account.profile,
   lead: (at) => at.texts.account.profileLead,
@@ -186,6 +186,7 @@ export const profilePage = page<ProfileView>({
     const t = at.texts.account
     return (
       <>
+        <FactorNeeded at={at} />
         <Card title={t.factorTitle} aside={<FactorState at={at} />}>
           <SecondFactor at={at} />
         </Card>
@@ -202,6 +203,19 @@ export const profilePage = page<ProfileView>({
     )
   },
 })
+
+/** Why a person who runs the cloud sees no other page yet. */
+function FactorNeeded({ at }: { at: View }) {
+  const t = at.texts.account
+  const { hasSecondFactor, hasAuthenticatorApp } = at.data.profile
+  if (!at.isOfPlatform || hasSecondFactor) return null
+  const hasOne = hasAuthenticatorApp || at.data.passkeys.passkeys.length > 0
+  return (
+    <Notice tone="warn" title={t.factorNeeded}>
+      {hasOne ? t.factorUse : t.factorFirst}
+    </Notice>
+  )
+}
 
 function PasswordCard({ at }: { at: View }) {
   const t = at.texts.account
@@ -259,7 +273,7 @@ function SecondFactor({ at }: { at: View }) {
     )
   return (
     <>
-      <p>{t.factorOff}</p>
+      <p>{at.isOfPlatform ? t.factorOffOfPlatform : t.factorOff}</p>
       <ActionButton at={at} action="begin" main>
         {t.factorBegin}
       </ActionButton>
@@ -320,8 +334,8 @@ function RecoveryCodes({ at, codes }: { at: ViewContext; codes: readonly string[
         <button type="button" class="button needs-script" data-copy={codes.join('\n')} data-done={t.copied}>
           {t.copy}
         </button>
-        <a class="button" href={at.path}>
-          {t.profile}
+        <a class="button" href={at.isOfPlatform ? '/console' : at.path}>
+          {at.isOfPlatform ? at.texts.errors.backToStart : t.profile}
         </a>
       </div>
     </Card>

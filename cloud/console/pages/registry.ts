@@ -24,6 +24,7 @@ import { productPage } from './product.tsx'
 import { productImportPage } from './product-import.tsx'
 import { newProductPage, productsPage } from './products.tsx'
 import { rulesPage } from './rules.tsx'
+import { registrationsPage } from './registrations.tsx'
 import { recallsPage } from './recalls.tsx'
 import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
@@ -38,6 +39,7 @@ import { webhookPage, webhooksPage } from './webhooks.tsx'
 /** Every page of the console, in the order of the navigation. */
 export const pages: readonly ConsolePage[] = [
   todayPage,
+  registrationsPage,
   alarmsPage,
   alarmPage,
   approvalsPage,

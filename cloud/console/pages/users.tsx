@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { ROLES, rolesFrom } from '../../platform/foundation/caller.ts'
+import { isRoleAtLeast, ROLES, rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchUsers, inviteUser, removeUser, updateUser } from '../../platform/users/user-operations.ts'
 import { Badge, Card } from '../components/card.tsx'
 import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.tsx'
@@ -90,7 +90,7 @@ export const usersPage = page<readonly User[]>({
 /** Roles that the user may give: the own one and those below. */
 function roleChoices(at: View) {
   const names = at.texts.frame.roles
-  return ROLES.slice(ROLES.indexOf(at.user.role)).map((value) => ({ value, label: names[value] }))
+  return ROLES.filter((role) => isRoleAtLeast(at.user.role, role)).map((value) => ({ value, label: names[value] }))
 }
 
 function Invite({ at }: { at: View }) {
@@ -161,7 +161,7 @@ function storesText(at: ViewContext, storeIds: readonly string[] | null | undefi
 function UserRow({ at, user }: { at: View; user: User }) {
   const t = at.texts.account
   const name = user.name || user.email
-  const mayChange = user.userId !== at.user.userId && ROLES.indexOf(user.role) >= ROLES.indexOf(at.user.role)
+  const mayChange = user.userId !== at.user.userId && isRoleAtLeast(at.user.role, user.role)
   const about = { userId: user.userId }
   return (
     <li>

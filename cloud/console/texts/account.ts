@@ -69,6 +69,12 @@ export const accountTexts = bilingual({
     factorTitle: 'Second factor',
     factorOff:
       'Not set up. With a second factor, a stolen password is not enough. Owners need one to see live data: an authenticator app on the phone, such as Google or Microsoft Authenticator, or a passkey.',
+    factorOffOfPlatform:
+      'Not set up. Use an authenticator app on the phone, such as Google or Microsoft Authenticator, or a passkey.',
+    factorNeeded: 'A second factor is needed',
+    factorFirst: 'Set up an authenticator app or a passkey on this page. The other pages open then.',
+    factorUse:
+      'Your sign-in was without your second factor. Sign out, then sign in with it. The other pages open then.',
     factorOn: 'Set up. A sign-in with your password needs a code of the app. To remove it, enter a code.',
     factorBegin: 'Set up an authenticator app',
     factorScan:
@@ -139,6 +145,13 @@ export const accountTexts = bilingual({
     factorTitle: 'Zweiter Faktor',
     factorOff:
       'Nicht eingerichtet. Mit einem zweiten Faktor genügt ein gestohlenes Passwort nicht. Inhaber brauchen ihn, um echte Daten zu sehen: eine Authenticator-App auf dem Handy, etwa von Google oder Microsoft, oder einen Passkey.',
+    factorOffOfPlatform:
+      'Nicht eingerichtet. Nutzen Sie eine Authenticator-App auf dem Telefon, etwa Google oder Microsoft Authenticator, oder einen Passkey.',
+    factorNeeded: 'Ein zweiter Faktor ist nötig',
+    factorFirst:
+      'Richten Sie auf dieser Seite eine Authenticator-App oder einen Passkey ein. Dann öffnen sich die anderen Seiten.',
+    factorUse:
+      'Sie sind ohne Ihren zweiten Faktor angemeldet. Melden Sie sich ab und mit ihm wieder an. Dann öffnen sich die anderen Seiten.',
     factorOn:
       'Eingerichtet. Eine Anmeldung mit Passwort braucht einen Code der App. Zum Entfernen geben Sie einen Code ein.',
     factorBegin: 'Authenticator-App einrichten',

@@ -22,6 +22,7 @@ import { productImportTexts } from './product-import.ts'
 import { productsTexts } from './products.ts'
 import { recallsTexts } from './recalls.ts'
 import { rulesTexts } from './rules.ts'
+import { registrationsTexts } from './platform.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { storesTexts } from './stores.ts'
@@ -61,6 +62,7 @@ const PARTS = {
   developers: developersTexts,
   auditOperations: auditOperationTexts,
   stores: storesTexts,
+  registrations: registrationsTexts,
   integrations: integrationsTexts,
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller, rolesFrom } from '../foundation/caller.ts'
+import { keyCaller, PLATFORM_ROLE, rolesFrom } from '../foundation/caller.ts'
 import { Id, iso, Limit, definedFields, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { cursorField, toPage } from '../operations/paging.ts'
@@ -102,7 +102,7 @@ export const fetchAuditLog = operation({
   name: 'fetchAuditLog',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  roles: rolesFrom('admin'),
+  roles: [...rolesFrom('admin'), PLATFORM_ROLE],
   summary: 'Lists who changed what, oldest first.',
   description:
     'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key. ' +

@@ -9,18 +9,39 @@ export function isAtLeast(have: Package, need: Package): boolean {
   return PACKAGES.indexOf(have) >= PACKAGES.indexOf(need)
 }
 
-/** Roles of users, highest first. A role may do everything that a lower role may do. */
+/** Roles of an account's users, highest first. A role may do everything that a lower role may do. */
 export const ROLES = ['owner', 'admin', 'manager', 'associate', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
+
+/** Role of the people who run the cloud. They belong to `PLATFORM_ACCOUNT`, and have no right in any other account. */
+export const PLATFORM_ROLE = 'platform'
+export type UserRole = Role | typeof PLATFORM_ROLE
+/** For what every signed-in person may do: the own profile, password and second factor. */
+export const EVERY_ROLE: readonly UserRole[] = [...ROLES, PLATFORM_ROLE]
+
+/** Id of the account of the people who run the cloud. It has no store, no key and no users of another role. */
+export const PLATFORM_ACCOUNT = 'platform'
 
 /** This role and all higher roles. */
 export function rolesFrom(lowest: Role): readonly Role[] {
   return ROLES.slice(0, ROLES.indexOf(lowest) + 1)
 }
 
-/** True if `role` is as high as `other`, or higher. */
-export function isRoleAtLeast(role: Role, other: Role): boolean {
-  return ROLES.indexOf(role) <= ROLES.indexOf(other)
+/** True if `role` is as high as `other`, or higher. No role is as high as that of the platform, also not this one. */
+export function isRoleAtLeast(role: UserRole, other: UserRole): boolean {
+  return other !== PLATFORM_ROLE && rolesFrom(other).some((each) => each === role)
+}
+
+/**
+ * True if the user has one of these roles. Before the second factor, the people who run the cloud have only the rights
+ * that everybody has.
+ */
+export function hasRole(
+  { role, hasSecondFactor }: Pick<UserCaller, 'role' | 'hasSecondFactor'>,
+  roles: readonly UserRole[],
+): boolean {
+  if (role === PLATFORM_ROLE && !hasSecondFactor) return EVERY_ROLE.every((each) => roles.includes(each))
+  return roles.includes(role)
 }
 
 export type Mode = 'test' | 'live'
@@ -62,7 +83,7 @@ export interface KeyCaller extends AccountCaller {
 /** A person who has signed in. `keyId` is the id of the user. */
 export interface UserCaller extends AccountCaller {
   readonly kind: 'user'
-  readonly role: Role
+  readonly role: UserRole
   readonly sessionId: string
   /** True if the user confirmed the sign-in with a passkey or a code. */
   readonly hasSecondFactor: boolean
@@ -130,6 +151,11 @@ export function keyCaller(caller: Caller): KeyCaller | UserCaller {
 export function userCaller(caller: Caller): UserCaller {
   if (caller.kind !== 'user') throw new Failure('unauthenticated', 'sign in first: signIn returns a session token')
   return caller
+}
+
+/** True if the caller decides about all accounts: an admin key, or a person who runs the cloud. */
+export function isOfPlatform(caller: Caller): boolean {
+  return caller.kind === 'admin' || (caller.kind === 'user' && caller.role === PLATFORM_ROLE)
 }
 
 /** True if the caller may know that the store exists. */

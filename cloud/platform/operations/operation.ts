@@ -17,7 +17,7 @@ import type {
 } from '../foundation/ports.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db, Gate } from '../persistence/database.ts'
-import type { Caller, KnownCaller, Tenant, Role, Package } from '../foundation/caller.ts'
+import type { Caller, KnownCaller, Tenant, UserRole, Package } from '../foundation/caller.ts'
 import type { Serializable } from './raw-json.ts'
 import type { WaitForRelease, Notifier, ChangeFeed } from './notifier.ts'
 import type { Multipart, ResponseFormat, StreamedResponse } from './validation.ts'
@@ -171,7 +171,7 @@ export interface Operation {
   readonly description: string
   readonly callers: readonly CallerKind[]
   /** Roles of the users who may call the operation. Empty: no user may. */
-  readonly roles: readonly Role[]
+  readonly roles: readonly UserRole[]
   /** True if the operation changes data. The operation then accepts an Idempotency-Key. */
   readonly changes: boolean
   /** True if a change writes an audit row. False for calls that agents make every few seconds. */
@@ -247,7 +247,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   name: N
   area: Area
   minimumPackage: Package
-  roles: readonly Role[]
+  roles: readonly UserRole[]
   summary: string
   description?: string
   callers?: readonly CallerKind[]

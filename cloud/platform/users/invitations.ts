@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { tenantOf, type Mode, isRoleAtLeast, type Role } from '../foundation/caller.ts'
+import { tenantOf, type Mode, isRoleAtLeast, PLATFORM_ROLE, type UserRole } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Row } from '../persistence/schema.ts'
@@ -30,7 +30,7 @@ interface NewInvitation {
   readonly accountId: string
   readonly email: string
   readonly name: string
-  readonly role: Role
+  readonly role: UserRole
   readonly storeIds: readonly string[] | null
   readonly sandboxOnly: boolean
   readonly invitedBy: string
@@ -92,8 +92,9 @@ async function assertRoom(db: Db, accountId: string): Promise<void> {
     throw precondition('too_many_users', `the account has ${USERS_LIMIT} users, which is the most: remove one`)
 }
 
-/** Mode of the first session: that of the first store, or live if the account has a live store. */
-async function firstMode(db: Db, { accountId, storeIds }: NewInvitation): Promise<Mode> {
+/** Mode of the first session: that of the first store, or live if the account has a live store. The platform has no other. */
+async function firstMode(db: Db, { accountId, role, storeIds }: NewInvitation): Promise<Mode> {
+  if (role === PLATFORM_ROLE) return 'live'
   const live = `${accountId}.live`
   if (storeIds !== null && storeIds[0] !== undefined)
     return (await findStore(db, storeIds[0]))?.tenant === live ? 'live' : 'test'
@@ -116,7 +117,7 @@ export async function assertStoresOf(
 }
 
 /** Throws 400 if an owner would be limited to stores. */
-export function assertRoleFits(role: Role, storeIds: readonly string[] | null): void {
+export function assertRoleFits(role: UserRole, storeIds: readonly string[] | null): void {
   if (role === 'owner' && storeIds !== null)
     throw invalid(
       'storeIds',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { newId } from '../../../policy/ids.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { userCaller, ROLES } from '../foundation/caller.ts'
+import { userCaller, EVERY_ROLE } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -169,7 +169,7 @@ export const beginPasskey = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Makes the challenge for a new passkey of the calling user.',
   description:
     'Pass `options` to `navigator.credentials.create` within 5 minutes, and the answer to `registerPasskey` in the same session. A later call replaces the challenge. A user who has a second factor must have signed in with it.',
@@ -221,7 +221,7 @@ export const registerPasskey = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Stores a new passkey of the calling user. Ends all other sessions.',
   description: 'The session then has a second factor, as does each sign-in with the passkey.',
   changes: true,
@@ -274,7 +274,7 @@ export const fetchPasskeys = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Lists the passkeys of the calling user, oldest first.',
   changes: false,
   request: z.strictObject({}),
@@ -296,7 +296,7 @@ export const removePasskey = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Removes a passkey of the calling user. Ends all other sessions.',
   description:
     'The session must have a second factor. If the user has no other second factor left, this call ends its own session too.',

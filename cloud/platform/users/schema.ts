@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ROLES } from '../foundation/caller.ts'
+import { EVERY_ROLE, ROLES } from '../foundation/caller.ts'
 import { definedFields, iso, text } from '../operations/fields.ts'
 import type { Row } from '../persistence/schema.ts'
 import { modeOf, roleOf, storesOf } from './user-queries.ts'
@@ -27,7 +27,7 @@ export const UserRecord = z.strictObject({
   userId: z.string(),
   email: z.string(),
   name: z.string(),
-  role: z.enum(ROLES),
+  role: z.enum(EVERY_ROLE),
   storeIds: z.array(z.string()).optional().describe('Stores of the user; absent: all stores of the account.'),
   sandboxOnly: z.boolean().describe('True if the user may see sandbox data only.'),
   status: z.enum(['invited', 'active']),
@@ -97,7 +97,7 @@ export const SignInAnswer = z.strictObject({
     .enum(['active', 'pending'])
     .describe('`pending`: the second factor is missing; call `confirmSignIn` within 10 minutes.'),
   userId: z.string(),
-  role: z.enum(ROLES),
+  role: z.enum(EVERY_ROLE),
   mode: z.enum(['test', 'live']),
   expiresAt: z.string(),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { userCaller, ROLES } from '../foundation/caller.ts'
+import { userCaller, EVERY_ROLE } from '../foundation/caller.ts'
 import { Failure, precondition } from '../foundation/failure.ts'
 import { Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -135,7 +135,7 @@ export const beginSecondFactor = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Makes the secret for an authenticator app of the calling user.',
   description:
     'The second factor counts only after `confirmSecondFactor` in the same session, within 10 minutes. A later call replaces the secret. Every other change of a password, passkey or second factor discards it.',
@@ -166,7 +166,7 @@ export const confirmSecondFactor = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Confirms the authenticator app with a code. Ends all other sessions.',
   description: 'Each recovery code replaces one code of the app, once. They are shown only here.',
   changes: true,
@@ -210,7 +210,7 @@ export const removeSecondFactor = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Removes the second factor of the calling user. Ends all sessions.',
   changes: true,
   refusals: ['second_factor_missing'],

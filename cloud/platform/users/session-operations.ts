@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { userCaller, ROLES } from '../foundation/caller.ts'
+import { userCaller, EVERY_ROLE, ROLES } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { holderOf } from '../foundation/shared-slots.ts'
 import { Id, Success, assertUnchanged } from '../operations/fields.ts'
@@ -86,7 +86,7 @@ export const signOut = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Ends the session of this call.',
   changes: true,
   request: z.strictObject({}),
@@ -105,7 +105,7 @@ export const fetchSessions = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Lists the sessions of the calling user, oldest first.',
   changes: false,
   request: z.strictObject({}),
@@ -123,7 +123,7 @@ export const endSessions = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Ends one session of the calling user, or all of them.',
   description: 'Without `sessionId` it ends every session, also the session of this call.',
   changes: true,
@@ -156,7 +156,7 @@ export const fetchProfile = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Returns the calling user and the rights of this session.',
   changes: false,
   request: z.strictObject({}),
@@ -187,7 +187,7 @@ export const updateProfile = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Changes the name of the calling user.',
   changes: true,
   request: z.strictObject({
@@ -238,7 +238,7 @@ export const changePassword = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: ROLES,
+  roles: EVERY_ROLE,
   summary: 'Changes the password of the calling user. Ends all other sessions.',
   description: 'A user who has a second factor must have signed in with it.',
   changes: true,

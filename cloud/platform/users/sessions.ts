@@ -1,7 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../authority/key-counters.ts'
-import { tenantOf, type Mode, type UserCaller, type Role, type Package } from '../foundation/caller.ts'
+import { tenantOf, type Mode, type UserCaller, type UserRole, type Package } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
@@ -170,7 +170,7 @@ function sessionOf(row: Awaited<ReturnType<typeof byToken>>[number], nowMs: numb
     kind: 'user',
     keyId: row.user_id,
     sessionId: row.session_id,
-    role: row.role as Role,
+    role: row.role as UserRole,
     hasSecondFactor,
     mayUseLive: isLiveAllowed,
     accountId: row.account_id,

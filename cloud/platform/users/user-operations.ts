@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { userCaller, type Mode, type UserCaller, isRoleAtLeast, rolesFrom } from '../foundation/caller.ts'
+import {
+  userCaller,
+  type Mode,
+  PLATFORM_ROLE,
+  type UserCaller,
+  isRoleAtLeast,
+  rolesFrom,
+} from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Success, assertUnchanged } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -48,7 +55,7 @@ async function changeableUser(call: Call, userId: string): Promise<Row<'console_
   const caller = userCaller(call.caller)
   const row = await findUser(call.db, userId)
   if (!row || !maySeeUser(caller, row)) throw notFound('user')
-  assertMayGrant(caller, row.role as UserCaller['role'], row.sandbox_only === 1)
+  assertMayGrant(caller, roleOf(row), row.sandbox_only === 1)
   return row
 }
 
@@ -144,9 +151,10 @@ export const fetchUsers = operation({
   area: 'users',
   minimumPackage: 'DISCOVER',
   callers: [],
-  roles: rolesFrom('manager'),
+  roles: [...rolesFrom('manager'), PLATFORM_ROLE],
   summary: 'Lists the users of the account, oldest first.',
-  description: 'A user with `storeIds` sees only users of these stores.',
+  description:
+    'A user with `storeIds` sees only users of these stores. A person who runs the cloud sees the others who do.',
   changes: false,
   request: z.strictObject({}),
   response: z.strictObject({ ...Success, users: z.array(UserRecord) }),

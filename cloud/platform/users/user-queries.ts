@@ -1,4 +1,4 @@
-import { type Mode, type Role, isRoleAtLeast } from '../foundation/caller.ts'
+import { type Mode, type UserRole, isRoleAtLeast } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
@@ -117,7 +117,7 @@ export function coversStores(own: readonly string[] | null, storeIds: readonly s
 }
 
 /** Role and mode of a row. */
-export const roleOf = (row: Pick<Row<'console_user'>, 'role'>) => row.role as Role
+export const roleOf = (row: Pick<Row<'console_user'>, 'role'>) => row.role as UserRole
 export const modeOf = (row: { mode: string }) => row.mode as Mode
 
 const nameOfAccount = prepared((db, p: { accountId: string }) =>

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { hashOf } from '../../platform/operations/idempotency.ts'
 import {
   keyCaller,
+  isOfPlatform,
+  PLATFORM_ROLE,
   rolesFrom,
   tenantOf,
   type Mode,
@@ -69,7 +71,7 @@ export const approveStoreRegistration = operation({
   name: 'approveStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  roles: [],
+  roles: [PLATFORM_ROLE],
   summary: 'Approves a registration: creates its store, and its account if the request had no key. For administrators.',
   description:
     'Returns the store. A registration without an address becomes a demo store, any other a live store. Devices ' +
@@ -109,7 +111,7 @@ export const rejectStoreRegistration = operation({
   name: 'rejectStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  roles: [],
+  roles: [PLATFORM_ROLE],
   summary: 'Rejects a registration with a reason for the merchant. For administrators.',
   callers: ['admin'],
   refusals: ['registration_decided'],
@@ -264,24 +266,27 @@ export const fetchRegistrations = operation({
   name: 'fetchRegistrations',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  roles: rolesFrom('admin'),
-  summary: 'Lists registrations, oldest first: with an admin key all of them, otherwise those of the account.',
+  roles: [...rolesFrom('admin'), PLATFORM_ROLE],
+  summary:
+    'Lists registrations, oldest first: for administrators of the cloud all of them, otherwise those of the account.',
   callers: ['secret', 'admin'],
   changes: false,
   request: z.strictObject({
     status: z.enum(REGISTRATION_STATUSES).optional(),
+    latest: z.literal(true).optional().describe('The newest first.'),
     limit: Limit.optional(),
     cursor: cursorField('reg').optional(),
   }),
   response: z.strictObject({ ...Success, registrations: z.array(Registration), nextCursor: z.string().optional() }),
   example: { status: 'pending' },
-  async run(call, { status, limit = DEFAULT_PAGE, cursor }) {
+  async run(call, { status, latest, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
-    const tenant = caller.kind === 'admin' ? undefined : caller.tenant
+    const tenant = isOfPlatform(caller) ? undefined : caller.tenant
     const rows = await listRegistrations(call.db, {
       status,
       tenant,
       storeIds: caller.storeIds ?? undefined,
+      isLatest: latest === true,
       after: cursor,
       limit: limit + 1,
     })

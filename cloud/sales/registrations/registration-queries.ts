@@ -85,19 +85,23 @@ interface RegistrationFilter {
   tenant?: string | undefined
   /** Limits the list to registrations of these stores. */
   storeIds?: readonly string[] | undefined
+  isLatest: boolean
   after?: string | undefined
   limit: number
 }
 
-/** Registrations, oldest first, at most `limit`. */
+/** Registrations, oldest or newest first, at most `limit`. */
 export function listRegistrations(
   db: Db,
-  { status, tenant, storeIds, after, limit }: RegistrationFilter,
+  { status, tenant, storeIds, isLatest, after, limit }: RegistrationFilter,
 ): Promise<Row<'registration'>[]> {
   let query = db.selectFrom('registration').selectAll()
   if (status !== undefined) query = query.where('status', '=', status)
   if (tenant !== undefined) query = query.where('tenant', '=', tenant)
   if (storeIds !== undefined) query = query.where('store_id', 'in', [...storeIds])
-  if (after !== undefined) query = query.where('registration_id', '>', after)
-  return query.orderBy('registration_id').limit(limit).execute()
+  if (after !== undefined) query = query.where('registration_id', isLatest ? '<' : '>', after)
+  return query
+    .orderBy('registration_id', isLatest ? 'desc' : 'asc')
+    .limit(limit)
+    .execute()
 }

@@ -2,7 +2,15 @@ import { hash } from 'node:crypto'
 import { newId } from '../../../policy/ids.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { Failure, precondition } from '../../platform/foundation/failure.ts'
-import { type AccountCaller, type Package, tenantOf, isAtLeast, PACKAGES } from '../../platform/foundation/caller.ts'
+import {
+  type AccountCaller,
+  type Package,
+  tenantOf,
+  isAtLeast,
+  PACKAGES,
+  PLATFORM_ACCOUNT,
+} from '../../platform/foundation/caller.ts'
+import { PLATFORM_NAME } from '../../platform/accounts/platform-account.ts'
 import { holderOf } from '../../platform/foundation/shared-slots.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { StoreFields } from '../../platform/stores/store-input.ts'
@@ -51,9 +59,14 @@ export async function lowerAccountPackage(db: Db, accountId: string, from: Packa
     .execute()
 }
 
-/** Finds the id of an account by name. */
+/** Finds the id of a merchant's account by name. */
 export async function findAccountId(db: Db, name: string): Promise<string | undefined> {
-  const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
+  const known = await db
+    .selectFrom('account')
+    .select('account_id')
+    .where('name', '=', name)
+    .where('account_id', '!=', PLATFORM_ACCOUNT)
+    .executeTakeFirst()
   return known?.account_id
 }
 
@@ -66,18 +79,14 @@ export async function ensureAccount(
 ): Promise<{ accountId: string; isNew: boolean }> {
   const known = await findAccountId(db, name)
   if (known !== undefined) return { accountId: known, isNew: false }
+  if (name === PLATFORM_NAME) throw new Error(`the name "${PLATFORM_NAME}" is reserved: choose another one`)
   return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
 }
 
 /** Always creates a new account with its sandbox. If the name exists, an id is added to the name. */
 export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
-  const namesake = await findAccountId(db, companyName)
-  return addAccount(
-    db,
-    namesake !== undefined ? `${companyName} (${newId('no', platform)})` : companyName,
-    wanted,
-    platform,
-  )
+  const isTaken = companyName === PLATFORM_NAME || (await findAccountId(db, companyName)) !== undefined
+  return addAccount(db, isTaken ? `${companyName} (${newId('no', platform)})` : companyName, wanted, platform)
 }
 
 async function addAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<string> {

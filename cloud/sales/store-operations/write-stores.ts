@@ -7,7 +7,14 @@ import {
   lowerAccountPackage,
   raiseAccountPackage,
 } from '../registrations/registrations.ts'
-import { keyCaller, rolesFrom, isAtLeast, type Package, type Tenant } from '../../platform/foundation/caller.ts'
+import {
+  keyCaller,
+  PLATFORM_ROLE,
+  rolesFrom,
+  isAtLeast,
+  type Package,
+  type Tenant,
+} from '../../platform/foundation/caller.ts'
 import { Success, Id } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { makeStore, defaultFeatures } from '../../platform/stores/make-store.ts'
@@ -162,7 +169,7 @@ export const setStorePackage = operation({
   name: 'setStorePackage',
   area: 'stores',
   minimumPackage: 'DISCOVER',
-  roles: [],
+  roles: [PLATFORM_ROLE],
   summary: 'Sets the package of any store immediately. Administrators only.',
   description:
     'The package of the account is the highest package of its live stores. Switches on features that the new ' +

@@ -1,5 +1,5 @@
 import type { AnonymousCaller, Mode, UserCaller } from '../../platform/foundation/caller.ts'
-import { tenantOf } from '../../platform/foundation/caller.ts'
+import { PLATFORM_ROLE, tenantOf } from '../../platform/foundation/caller.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
 import { readIdempotencyKey } from '../../platform/operations/idempotency.ts'
@@ -60,8 +60,10 @@ function admitted(
   }
 }
 
-/** The same user in another mode. Throws 403 if the session may use sandbox data only. */
+/** The same user in another mode. Throws 403 if the session may use sandbox data only, or live data only. */
 export function userInMode(user: UserCaller, mode: Mode): UserCaller {
+  if (mode === 'test' && user.role === PLATFORM_ROLE)
+    throw new Failure('permission-denied', 'people who run the cloud have no sandbox', { reason: 'user_not_allowed' })
   if (mode === 'live' && !user.mayUseLive)
     throw new Failure('permission-denied', 'this session may use sandbox data only: add a second factor', {
       reason: 'second_factor_needed',

@@ -1,4 +1,11 @@
-import type { AgentCaller, Caller, KeyCaller, UserCaller } from '../../platform/foundation/caller.ts'
+import {
+  hasRole,
+  ROLES,
+  type AgentCaller,
+  type Caller,
+  type KeyCaller,
+  type UserCaller,
+} from '../../platform/foundation/caller.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Operation } from '../../platform/operations/operation.ts'
 
@@ -15,7 +22,7 @@ const CREDENTIALS = {
 
 /** True if the operation accepts this kind of caller, or the role of this user. */
 function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 'callers' | 'roles'>): boolean {
-  return caller.kind === 'user' ? operation.roles.includes(caller.role) : operation.callers.includes(caller.kind)
+  return caller.kind === 'user' ? hasRole(caller, operation.roles) : operation.callers.includes(caller.kind)
 }
 
 /** Returns the caller to pass to the operation. Throws 403 if this caller may not call the operation. */
@@ -31,7 +38,11 @@ export function pickCaller(caller: AuthenticatedCaller | undefined, operation: O
 }
 
 function roleTooLow({ name, roles }: Operation, { role }: UserCaller): Failure {
-  const lowest = roles.at(-1)
+  if (roles.includes(role))
+    return new Failure('permission-denied', `${name} needs a second factor: add one, or sign in with it`, {
+      reason: 'second_factor_needed',
+    })
+  const lowest = ROLES.findLast((each) => roles.includes(each))
   return lowest === undefined
     ? new Failure('permission-denied', `${name} cannot be called by users`, { reason: 'user_not_allowed' })
     : new Failure('permission-denied', `${name} needs the role ${lowest} or higher; your role is ${role}`, {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { listen } from '../../../../host/http-server.ts'
 import { findConnector } from '../../../../cloud/sales/integrations/connectors.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../../cloud/sales/integrations/connector.ts'
+import { PLATFORM_ROLE } from '../../../../cloud/platform/foundation/caller.ts'
 import { hashOfKey } from '../../../../cloud/platform/accounts/api-keys.ts'
 import { hashOfUserToken } from '../../../../cloud/platform/users/user-queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
@@ -502,7 +503,7 @@ onEveryDatabase('every operation', (kind) => {
         if (who === 'user' ? operation.roles.length === 0 : !isCallable || isForUsers) return
         const key =
           who === 'user'
-            ? await shop.cloud.user('owner', PRIME)
+            ? await shop.cloud.user(operation.roles.includes('owner') ? 'owner' : PLATFORM_ROLE, PRIME)
             : await shop.cloud.key(isForAdmins ? 'admin' : 'secret', isForAdmins ? 'live' : 'test', PRIME)
         const meanwhile = () => db.database.write((tx) => end(tx, key))
         const answer = await shop.cloud.callLate(key, name, requestOf(name), meanwhile)
