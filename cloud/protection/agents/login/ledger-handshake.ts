@@ -93,9 +93,8 @@ async function compareHead(
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
     // If the cloud has no row of the new generation, the agent may have missed the response that announced this
-    // generation.
-    const isFork = generation < agent.generation - 1 || agent.last_seq > 0
-    return isFork ? raiseFork(call, agent) : agent
+    // generation, or a copy of its ledger received it before staff trusted this one.
+    return agent.last_seq > 0 ? raiseFork(call, agent) : needOnline(call, agent)
   }
   if (seq > agent.last_seq && !restored) return agent
   if (seq <= agent.last_seq) {
@@ -200,6 +199,13 @@ async function nextGeneration(
   // Ends all logins. If this login came from a copy, the agent itself still uses the former generation and must log in
   // again.
   await endLogins(call.db, agent.agent_id)
+  return { ...agent, ...change }
+}
+
+/** Makes the ledger need the cloud for a while: it may lack claims of the copy that used its generation before. */
+async function needOnline(call: Call, agent: Row<'agent'>): Promise<Row<'agent'>> {
+  const change = { online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
+  await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   return { ...agent, ...change }
 }
 

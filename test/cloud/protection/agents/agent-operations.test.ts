@@ -217,6 +217,10 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await listedAgent(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
     expect(await login(2, 0, 'x'.repeat(43))).toEqual({ ...healed, forked: true })
     expect(await listedAgent(other.agentId)).toMatchObject({ state: 'forked' })
+    // The remaining copy may be two generations behind, because the other one received the last rollback.
+    await shop.ok('resolveAgentFork', { agentId: other.agentId, decision: 'trust' })
+    expect(await login(1, 2, other.hashBefore(3))).toEqual({ ...healed, generation: 3 })
+    expect(await listedAgent(other.agentId)).toMatchObject({ state: 'active', generation: 3 })
   })
 
   it('revokeAgent ends logins, calls and batches, and frees devices and the receipt home', async () => {
