@@ -28,7 +28,7 @@ export function Notice({
       <Icon name={ICONS[tone]} />
       <div>
         <strong>{title}</strong>
-        <p>{children}</p>
+        {children ? <p>{children}</p> : null}
       </div>
     </div>
   )

@@ -74,6 +74,8 @@ export interface Gate {
   readonly name: string
   /** False if the cloud does not know that the gate sees the goods that leave. */
   readonly isWatching: boolean
+  /** False if its agent reports that no device reads tags at the gate. */
+  readonly hasReader: boolean
 }
 
 const DEVICES_PAGE = 100
@@ -96,6 +98,7 @@ export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefi
             deviceId,
             name: deviceLabel(at, { deviceId, deviceType, name }),
             isWatching: WATCHING.has(health?.state ?? '') && health?.readsTags !== false,
+            hasReader: health?.readsTags !== false,
           })
       cursor = found.nextCursor
       if (cursor === undefined) break

@@ -125,7 +125,7 @@ export const alarmsPage = page<AlarmsView>({
     }
   },
   view: (at) => (
-    <div class="stack wide">
+    <div class="stack wide alarm-page">
       <RejectedCause
         at={at}
         alarms={[...at.data.open.alarms, ...at.data.acknowledged.alarms, ...at.data.disposed.alarms]}
@@ -140,14 +140,14 @@ export const alarmsPage = page<AlarmsView>({
         gates={gateChoices(at, at.data.gates ?? [])}
         totals={[at.data.open.total, at.data.acknowledged.total, at.data.disposed.total]}
       />
+      <Live at={at} id="alarms">
+        <Unwatched at={at} gates={at.data.gates ?? []} isShort={at.data.now.open.alarms.length > 0} />
+        <Open at={at} {...at.data} />
+      </Live>
       <div class="alarm-settings">
         <SoundSwitch at={at} />
         <NoticeSwitch at={at} notices={at.data.notices} />
       </div>
-      <Live at={at} id="alarms">
-        <Unwatched at={at} gates={at.data.gates ?? []} />
-        <Open at={at} {...at.data} />
-      </Live>
       <Live at={at} id="alarm-history">
         <History at={at} {...at.data} />
       </Live>
@@ -191,13 +191,6 @@ function Summary({ at, now: { open, inProgress, recorded } }: { at: ViewContext 
           ]}
         />
       </div>
-      {at.opens('/console/alarm-figures') ? (
-        <p>
-          <a class="button quiet" href="/console/alarm-figures">
-            {at.texts.alarmFigures.title}
-          </a>
-        </p>
-      ) : null}
     </div>
   )
 }
@@ -328,10 +321,14 @@ function storesWithoutGate(at: ViewContext, gates: readonly Gate[]): readonly st
   return storesToRead(at, ['alarm']).filter((storeId) => gates.every((gate) => gate.storeId !== storeId))
 }
 
-/** Why no alarm says nothing about the goods: exits without a gate, and gates of which the cloud knows nothing. */
-function Unwatched({ at, gates }: { at: ViewContext; gates: AlarmsView['gates'] }) {
+/**
+ * Why no alarm says nothing about the goods: exits without a gate, and gates that see nothing. `isShort`: without what to
+ * do, because alarms follow.
+ */
+function Unwatched({ at, gates, isShort }: { at: ViewContext; gates: AlarmsView['gates']; isShort: boolean }) {
   const t = at.texts.alarms
   const silent = (gates ?? []).filter(({ isWatching }) => !isWatching)
+  const isBlind = silent.every(({ hasReader }) => !hasReader)
   const names = silent.slice(0, NAMES_LIMIT).map(({ name, storeId }) => {
     const store = nameOfStore(at, storeId)
     return store === undefined ? name : `${name} (${store})`
@@ -343,7 +340,7 @@ function Unwatched({ at, gates }: { at: ViewContext; gates: AlarmsView['gates'] 
     <>
       {silent.length === 0 ? null : (
         <Notice tone="warn" title={t.notKnown(joined(names, more))}>
-          {t.notKnownText}
+          {isShort ? null : isBlind ? t.noReaderText : t.notKnownText}
         </Notice>
       )}
       {bare.length === 0 ? null : (
@@ -389,10 +386,10 @@ function Open(props: { at: ViewContext } & AlarmsView) {
     )
   return (
     <section class="stack" aria-label={t.now}>
-      <OpenChoice {...props} />
       {alarms.map((alarm) => (
         <AlarmCard at={at} alarm={alarm} />
       ))}
+      <OpenChoice {...props} />
       <OpenPages {...props} />
       <StoresRead at={at} shown={open.alarms.length} total={open.total} />
       <details class="soft small prose compared">
@@ -407,7 +404,14 @@ function History({ at, disposed, choice }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
   return (
     <section class="stack">
-      <h2>{t.history}</h2>
+      <div class="row between">
+        <h2>{t.history}</h2>
+        {at.opens('/console/alarm-figures') ? (
+          <a class="button" href="/console/alarm-figures">
+            {at.texts.alarmFigures.title}
+          </a>
+        ) : null}
+      </div>
       <Card flush>
         {disposed.alarms.length === 0 ? (
           <EmptyState icon="info" title={choice.isFiltered ? t.noneFound : t.noHistory}>

@@ -4,7 +4,7 @@ import { bilingual } from './texts.ts'
 export const alarmsTexts = bilingual({
   en: {
     title: 'Alarms',
-    lead: 'At the exits. New alarms appear by themselves.',
+    lead: 'New alarms appear by themselves.',
     leadOfAll: 'At the exits of all stores. New alarms appear by themselves.',
     leadOfOlder: 'Older alarms. New ones appear on the page of the newest.',
     summary: 'Alarms at a glance',
@@ -18,6 +18,7 @@ export const alarmsTexts = bilingual({
     unwatched: 'No gate watches the exit',
     unwatchedText: 'No exit gate is registered here, so nobody learns of goods that leave unpaid.',
     notKnown: (gates: string) => `Not known whether goods leave unpaid: ${gates}`,
+    noReaderText: 'No device reads tags there. Set up a reader; the page Devices says more.',
     notKnownText: 'The gate or its agent is not connected. Check its power and network; the page Devices says more.',
     storesWithoutGate: (stores: string) => `No gate watches the exit: ${stores}`,
     isNew: 'New',
@@ -101,7 +102,7 @@ export const alarmsTexts = bilingual({
     today: 'Today',
     yesterday: 'Yesterday',
     toBeforeFrom: 'This is before the beginning. All days are shown.',
-    causeOfRecorded: 'Cause of recorded alarms',
+    causeOfRecorded: 'Recorded cause',
     showAll: 'Show all',
     found: (open: string, inProgress: string, recorded: string) =>
       `Found: ${open} waiting, ${inProgress} in progress, ${recorded} recorded`,
@@ -145,7 +146,7 @@ export const alarmsTexts = bilingual({
   },
   de: {
     title: 'Alarme',
-    lead: 'An den Ausgängen. Neue Alarme erscheinen von selbst.',
+    lead: 'Neue Alarme erscheinen von selbst.',
     leadOfAll: 'An den Ausgängen aller Filialen. Neue Alarme erscheinen von selbst.',
     leadOfOlder: 'Ältere Alarme. Neue erscheinen auf der Seite mit den neuesten.',
     summary: 'Alarme auf einen Blick',
@@ -159,6 +160,7 @@ export const alarmsTexts = bilingual({
     unwatched: 'Kein Durchgang überwacht den Ausgang',
     unwatchedText: 'Hier ist kein Durchgang angemeldet. Niemand erfährt, ob Ware unbezahlt hinausgeht.',
     notKnown: (gates: string) => `Nicht bekannt, ob Ware unbezahlt hinausgeht: ${gates}`,
+    noReaderText: 'Dort liest kein Gerät Etiketten. Richten Sie einen Leser ein; die Seite Geräte sagt mehr.',
     notKnownText:
       'Der Durchgang oder sein Agent ist nicht verbunden. Prüfen Sie Strom und Netzwerk; mehr steht auf der Seite Geräte.',
     storesWithoutGate: (stores: string) => `Kein Durchgang überwacht den Ausgang: ${stores}`,
@@ -246,7 +248,7 @@ export const alarmsTexts = bilingual({
     today: 'Heute',
     yesterday: 'Gestern',
     toBeforeFrom: 'Das liegt vor dem Beginn. Gezeigt werden alle Tage.',
-    causeOfRecorded: 'Ursache festgehaltener Alarme',
+    causeOfRecorded: 'Erfasste Ursache',
     showAll: 'Alle zeigen',
     found: (open: string, inProgress: string, recorded: string) =>
       `Gefunden: ${open} wartend, ${inProgress} in Arbeit, ${recorded} festgehalten`,

@@ -162,6 +162,20 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it.each(['de', 'en'])('shows the newest alarm with its buttons at once on a phone (%s)', async (lang) => {
+    const { page, close } = await open('dark', lang, 390, { path: '/console/alarms' })
+    const card = page.locator('article[data-alarm]').first()
+    // Also below a warning of a silent gate.
+    expect(await page.locator('.notice.warn').count()).toBe(1)
+    const { y: end = 0 } = (await page.locator('.bottom').boundingBox()) ?? {}
+    for (const button of await card.locator('.alarm-actions button').filter({ visible: true }).all()) {
+      const { y = 0, height = 0 } = (await button.boundingBox()) ?? {}
+      expect(y).toBeGreaterThan(0)
+      expect(y + height).toBeLessThanOrEqual(end)
+    }
+    await close()
+  })
+
   it('keeps the focus in a question, and gives it back to the button', async () => {
     const { page, close } = await open('light', 'en', 1280, { path: '/console/alarms' })
     const button = page.getByRole('button', { name: 'Record the cause' }).first()
