@@ -17,6 +17,7 @@ interface Audit {
   readonly log: z.output<typeof fetchAuditLog.response>
   /** Names of users and keys by id. */
   readonly names: ReadonlyMap<string, string>
+  readonly userIds: ReadonlySet<string>
   readonly from: string
 }
 
@@ -70,11 +71,11 @@ export const auditPage = page<Audit>({
       ...users.map(({ userId, name, email }) => [userId, name || email] as const),
       ...keys.map(({ keyId, name }) => [keyId, name] as const),
     ])
-    return { log, names, from }
+    return { log, names, userIds: new Set(users.map(({ userId }) => userId)), from }
   },
   view(at) {
     const t = at.texts.developers.audit
-    const { log, names, from } = at.data
+    const { log, names, userIds, from } = at.data
     const { entries, nextCursor } = log
     const named: Readonly<Record<string, string>> = t.actors
     const nameOf = (id: string) => names.get(id) ?? named[id]
@@ -118,8 +119,9 @@ export const auditPage = page<Audit>({
                   },
                   {
                     label: t.actor,
-                    cell: ({ actor, operation }) =>
-                      nameOf(actor) ?? (
+                    // Who signs in is nobody yet; the entry is about the user.
+                    cell: ({ actor, operation, entityId = '' }) =>
+                      nameOf(actor === 'anyone' && userIds.has(entityId) ? entityId : actor) ?? (
                         <>
                           {OF_PLATFORM.has(operation) ? `${at.texts.frame.roles.platform} ` : null}
                           <code>{actor}</code>

@@ -5,6 +5,7 @@ import { resolveRedemption } from '../../protection/redeem/resolve-redemption.ts
 import { ActiveEmergency, activeEmergencies, emergencyText, type ActiveEmergencies } from '../components/emergency.tsx'
 import { StoreOfRow } from '../components/all-stores.tsx'
 import { Badge, Card, Pairs, EmptyState } from '../components/card.tsx'
+import { shortId } from '../components/device-label.ts'
 import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination } from '../components/table.tsx'
 import { ActionButton, ActionForm, formId, Submit } from '../components/form.tsx'
@@ -143,7 +144,7 @@ function ExceptionCard({ at, exception }: { at: ViewContext<{ active: ActiveEmer
 function Concerned({ at, exception }: { at: ViewContext; exception: Exception }) {
   const t = at.texts.exceptions
   const { deviceId, deviceName, agentName } = exception
-  const device = deviceId === undefined ? undefined : (deviceName ?? t.unnamedDevice)
+  const device = deviceId === undefined ? undefined : (deviceName ?? shortId(deviceId))
   const named = [
     [t.device, device, `/console/agents/${deviceId}`],
     [at.texts.agents.agent, agentName, '/console/agents'],

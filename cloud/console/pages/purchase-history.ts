@@ -66,12 +66,19 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
   const { storeId, transactionId: purchaseId } = purchase
   const found = await at.runIfAllowed(fetchProtectionEvents, { storeId, purchaseId, limit: EVENTS_LIMIT })
   const names = await namesIn(at, storeId)
+  const reasons: Readonly<Record<string, string>> = at.texts.rules.reasons
   const lines = new Map(purchase.items.map(({ itemLineId, name }) => [itemLineId, name]))
   const events = (found?.events ?? []).flatMap((event): TimelineEntry[] => {
     const kind = kindOfEvent(event)
     if (!kind) return []
     const { itemLineId = '', deviceId = '', operatorId = '', offline = false } = event
-    const about = [lines.get(itemLineId), names.get(deviceId), names.get(operatorId), offline ? t.offline : undefined]
+    const about = [
+      event.type === 'protection.authorization.denied' ? reasons[event.reason ?? ''] : undefined,
+      lines.get(itemLineId),
+      names.get(deviceId),
+      names.get(operatorId),
+      offline ? t.offline : undefined,
+    ]
     const text = about.filter((part) => part !== undefined).join(' · ')
     return [{ atMs: Date.parse(event.occurredAt), title: t.events[kind.title], text, tone: kind.tone }]
   })

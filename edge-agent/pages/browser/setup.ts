@@ -230,7 +230,7 @@ async function check(button: HTMLButtonElement, deviceId: string): Promise<void>
   status.textContent = texts.busy
   writeTechnical(detail, '')
   const answer = await call<PageDevice>('POST', '/v1/setup/check', { deviceId })
-  status.textContent = answer.ok ? deviceState(answer.body, texts) : texts.setup.failed
+  status.textContent = answer.ok ? deviceState(answer.body, texts) : problem(answer.code)
   writeTechnical(detail, answer.ok ? deviceDetail(answer.body, texts) : answer.error)
   button.disabled = false
 }
@@ -247,7 +247,7 @@ async function findAtAddress(address: string): Promise<void> {
     cause?: SearchCause
   }>('POST', '/v1/setup/search', { address })
   if (!answer.ok || !answer.body.found) {
-    write('search-status', searchProblem(answer.ok ? answer.body.cause : undefined, answer.ok ? '' : answer.code))
+    write('search-status', answer.ok ? searchProblem(answer.body.cause) : refusedSearch(answer.code))
     return writeTechnical(technical, answer.ok ? (answer.body.fault ?? '') : answer.error)
   }
   const { kind, at, fix, entry } = answer.body.found
@@ -262,11 +262,14 @@ async function findAtAddress(address: string): Promise<void> {
   place.hidden = false
 }
 
-/** Why the search found nothing. `code`: error code of the agent. */
-function searchProblem(cause: SearchCause | undefined, code: string): string {
-  const { setup } = texts
-  if (cause !== undefined) return setup.searchCauses[cause]
-  return code === 'invalid-argument' ? setup.noAddress : problem(code)
+/** Why the search found nothing. */
+function searchProblem(cause: SearchCause | undefined): string {
+  return cause === undefined ? texts.setup.failed : texts.setup.searchCauses[cause]
+}
+
+/** Why the agent did not search. `code`: its error code. */
+function refusedSearch(code: string): string {
+  return code === 'invalid-argument' ? texts.setup.noAddress : problem(code)
 }
 
 /** The places where a form or group shows its result. */
@@ -281,7 +284,11 @@ function resultsOf(place: HTMLElement): { show(text: string, technical?: string)
   }
 }
 
-const problem = (code: string): string => texts.setup.problems[code] ?? texts.setup.failed
+/** What to say of an error code. Without one the agent, or a proxy before it, did not answer. */
+function problem(code: string): string {
+  const { what, todo } = texts.requestFailed.unreachable
+  return code === '' ? `${what} ${todo}` : (texts.setup.problems[code] ?? texts.setup.failed)
+}
 
 /** Registers the device if there is a code, and adds the entry to the configuration, or marks the faults. */
 async function addDevice(form: HTMLFormElement): Promise<void> {
@@ -393,7 +400,7 @@ async function showWalk(
     `/v1/setup/walk-test?${new URLSearchParams({ deviceId })}`,
   )
   button.disabled = false
-  if (!answer.ok) return results.show(texts.setup.failed, answer.error)
+  if (!answer.ok) return results.show(problem(answer.code), answer.error)
   const { tags } = answer.body
   const left = tags.flatMap((tag) => tag.left ?? [])
   const alarms = left.filter(({ severity }) => severity === 'siren' || severity === 'notify')

@@ -81,7 +81,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, {
       ...waiting(status, texts),
       ...policy(status, texts),
       ...clock(status, texts),
-      ...deviceBadge(device, texts),
+      ...deviceBadge(status, device, texts),
       ...doorBadge(device, texts),
     ],
     banners: [
@@ -180,8 +180,11 @@ function clock({ clock: trust }: PageStatus, texts: Texts): Badge[] {
   return trust === 'none' ? [{ tone: 'bad', text: texts.clockUntrusted }] : []
 }
 
-function deviceBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
+/** A lane is as healthy as the worst device that serves it. */
+function deviceBadge({ devices }: PageStatus, device: PageDevice | undefined, texts: Texts): Badge[] {
   if (!device) return []
+  const away = devices.find(({ feeds, state }) => feeds === device.deviceId && DEVICE_TONES[state] === 'bad')
+  if (away && device.state === 'ready') return [{ tone: 'bad', text: texts.deviceStates.degraded }]
   if (device.state === 'ready' && isWithoutReader(device)) return [{ tone: 'warn', text: texts.gate.noTagReader }]
   return [{ tone: DEVICE_TONES[device.state], text: texts.deviceStates[device.state] }]
 }

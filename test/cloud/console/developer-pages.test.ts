@@ -127,6 +127,14 @@ it('audit log: says in words what people did, names agents, and shows what agent
   expect(people).not.toContain('<code>reportProtectionEvents</code>')
   const all = await get('/console/audit?by=all')
   expect(all).toMatch(/reported events[^]*?<td data-label="Who">Ausgang Nord</)
+  // Whoever signs in has no session yet. The entry is about the user.
+  const invited = await post('/console/users', 'invite', { email: 'vogt@shop.example', role: 'associate' })
+  expect(invited.status).toBeLessThan(400)
+  const users = database.reads.selectFrom('console_user').select('user_id').where('email', '=', 'vogt@shop.example')
+  const { user_id: userId } = await users.executeTakeFirstOrThrow()
+  const entry = { tenant, actor: 'anyone', operation: 'signIn', entity_id: userId }
+  await database.write((db) => noteChange(db, entry, shop.cloud.platform))
+  expect(await get('/console/audit')).toMatch(/Signed in<[^]*?<td data-label="Who">vogt@shop\.example</)
   // Of one thing, all is shown.
   expect(await get(`/console/audit?entity=${shop.storeId}`)).toContain('<code>reportProtectionEvents</code>')
   for (const name of Object.keys(consoleTexts('en').auditOperations))

@@ -251,6 +251,7 @@ describe('pages of the store manager', () => {
           storeId,
           purchaseId,
           protectionAction: 'authorize_exit',
+          ...(type === 'protection.authorization.denied' && { reason: 'already_redeemed' }),
         }
         const row = { event_id: event.eventId, tenant, store_id: storeId, type, purchase_id: purchaseId }
         const times = { occurred_ms, processed_ms: occurred_ms, position: 0 }
@@ -261,7 +262,13 @@ describe('pages of the store manager', () => {
       }
     })
     const text = await get(`/console/purchases?purchase=${purchaseId}`)
-    for (const shown of ['Goods came back', 'sold at till till-3', 'Carried out', 'Not let through'])
+    for (const shown of [
+      'Goods came back',
+      'sold at till till-3',
+      'Carried out',
+      'Not let through',
+      'the right was already used',
+    ])
       expect(text).toContain(shown)
     for (const shown of ['Partly returned', '1 came back', 'Came back so far: goods for €89.90', `1 × ${name}`])
       expect(text).toContain(shown)
@@ -629,6 +636,7 @@ describe('pages of the store manager', () => {
     expect(card('An agent is not connected')).toMatch(/Agent: <a href="[^"]+">Ausgang Nord</)
     expect(text).toMatch(/Agent: <a href="[^"]+">Kassen Erdgeschoss</)
     expect(text).toMatch(/Device: <a href="\/console\/agents\/dev_\w+">[^<]+</)
+    expect(text).not.toContain('without a name')
     await database.write((db) =>
       db
         .deleteFrom('protection_exception')

@@ -205,6 +205,13 @@ suiteWith(NO_CHROMIUM, 'the programs of the pages in Chromium', () => {
       await page.fill('#address', '127.0.0.1:1')
       await page.keyboard.press('Enter')
       await page.locator('[data-slot="search-technical"]').filter({ hasText: 'connection refused' }).waitFor()
+      // Nothing that the agent said: the page names the cause.
+      await page.route('**/v1/setup/*', (route) => route.fulfill({ status: 502, body: 'Bad gateway' }))
+      const { what } = textsOf(language).requestFailed.unreachable
+      await page.keyboard.press('Enter')
+      await page.locator('[data-slot="search-status"]').getByText(what).waitFor()
+      await page.locator(`[data-check="${STATION}"]`).click()
+      await page.locator(`[data-found="${STATION}"]`).getByText(what).waitFor()
       await expectWhole(page, 'set-up', language)
       // The language switch works with the keyboard, and later pages use the chosen language.
       const other = textsOf(otherLanguage(language))

@@ -461,6 +461,13 @@ describe('the state of the agent', () => {
     }
   })
 
+  it('does not call a lane ready whose reader is away', () => {
+    const devices = status.devices.map((each) =>
+      each.feeds === STATION ? { ...each, state: 'absent' as const } : each,
+    )
+    expect(badgeTexts({ devices })).toEqual(['Online', 'Gerätestörung'])
+  })
+
   it('says that an exit has no reader of tags, and to staff what to do', () => {
     const blind = { code: 'no_tag_reader' as const, detail: 'add a reader', isWarning: true }
     const devices = status.devices.map((each) => (each.deviceId === GATE ? { ...each, findings: [blind] } : each))
