@@ -8,6 +8,7 @@ import {
   approveStoreRegistration,
   rejectStoreRegistration,
 } from '../sales/registrations/registration-operations.ts'
+import { fetchAccount, fetchAccounts, fetchAccountStores } from '../sales/registrations/account-operations.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../platform/accounts/key-operations.ts'
 import { exportSalesData } from '../shop/analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../shop/analytics/operations.ts'
@@ -105,7 +106,8 @@ import {
   startCheckout,
   generateCodes,
 } from '../sales/checkout/operations.ts'
-import { insertStore, updateStore, setStorePackage } from '../sales/store-operations/write-stores.ts'
+import { insertStore, updateStore } from '../sales/store-operations/write-stores.ts'
+import { setStorePackage, simulateStorePackage } from '../sales/store-operations/store-package.ts'
 import { approveCheckout } from '../sales/checkout/approval-operations.ts'
 import { fetchPurchaseHistory } from '../sales/checkout/history-operations.ts'
 import { fetchStock, setStock } from '../shop/stock/operations.ts'
@@ -161,6 +163,7 @@ export const OPERATIONS = {
   insertStore,
   updateStore,
   setStorePackage,
+  simulateStorePackage,
   fetchOpenTasks,
   rotateSigningKey,
   submitStoreRegistration,
@@ -169,6 +172,9 @@ export const OPERATIONS = {
   fetchRegistrations,
   approveStoreRegistration,
   rejectStoreRegistration,
+  fetchAccounts,
+  fetchAccount,
+  fetchAccountStores,
   createApiKey,
   fetchApiKeys,
   rollApiKey,

@@ -1564,6 +1564,90 @@ ExportSalesDataResponse = TypedDict(
     },
 )
 
+FetchAccountRequest = TypedDict(
+    "FetchAccountRequest",
+    {
+        "accountId": str,
+    },
+)
+
+FetchAccountResponseLimitsLiveStores = TypedDict(
+    "FetchAccountResponseLimitsLiveStores",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimitsTestStores = TypedDict(
+    "FetchAccountResponseLimitsTestStores",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimitsUsers = TypedDict(
+    "FetchAccountResponseLimitsUsers",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimitsLiveKeys = TypedDict(
+    "FetchAccountResponseLimitsLiveKeys",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimitsTestKeys = TypedDict(
+    "FetchAccountResponseLimitsTestKeys",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimitsPendingRegistrations = TypedDict(
+    "FetchAccountResponseLimitsPendingRegistrations",
+    {
+        "used": int,
+        "limit": int,
+    },
+)
+
+FetchAccountResponseLimits = TypedDict(
+    "FetchAccountResponseLimits",
+    {
+        "liveStores": "FetchAccountResponseLimitsLiveStores",
+        "testStores": "FetchAccountResponseLimitsTestStores",
+        "users": "FetchAccountResponseLimitsUsers",
+        "liveKeys": "FetchAccountResponseLimitsLiveKeys",
+        "testKeys": "FetchAccountResponseLimitsTestKeys",
+        "pendingRegistrations": "FetchAccountResponseLimitsPendingRegistrations",
+    },
+)
+
+FetchAccountResponse = TypedDict(
+    "FetchAccountResponse",
+    {
+        "accountId": str,
+        "name": str,
+        "package": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+        "stores": int,
+        "agents": int,
+        "devices": int,
+        "users": int,
+        "createdAt": str,
+        "lastActiveAt": NotRequired[str],
+        "success": Literal[True],
+        "limits": "FetchAccountResponseLimits",
+    },
+)
+
 FetchAccountSettingsRequest = TypedDict(
     "FetchAccountSettingsRequest",
     {
@@ -1575,6 +1659,74 @@ FetchAccountSettingsResponse = TypedDict(
     {
         "success": Literal[True],
         "acceptUpc": bool,
+    },
+)
+
+FetchAccountStoresRequest = TypedDict(
+    "FetchAccountStoresRequest",
+    {
+        "accountId": str,
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+FetchAccountStoresResponseStoresItem = TypedDict(
+    "FetchAccountStoresResponseStoresItem",
+    {
+        "storeId": str,
+        "tradingName": str,
+        "companyName": str,
+        "city": str,
+        "mode": Literal["test", "live"],
+        "package": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+        "agents": int,
+        "devices": int,
+        "createdAt": str,
+        "lastSeenAt": NotRequired[str],
+    },
+)
+
+FetchAccountStoresResponse = TypedDict(
+    "FetchAccountStoresResponse",
+    {
+        "success": Literal[True],
+        "stores": List["FetchAccountStoresResponseStoresItem"],
+        "nextCursor": NotRequired[str],
+    },
+)
+
+FetchAccountsRequest = TypedDict(
+    "FetchAccountsRequest",
+    {
+        "search": NotRequired[str],
+        "package": NotRequired[str],
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+FetchAccountsResponseAccountsItem = TypedDict(
+    "FetchAccountsResponseAccountsItem",
+    {
+        "accountId": str,
+        "name": str,
+        "package": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+        "stores": int,
+        "agents": int,
+        "devices": int,
+        "users": int,
+        "createdAt": str,
+        "lastActiveAt": NotRequired[str],
+    },
+)
+
+FetchAccountsResponse = TypedDict(
+    "FetchAccountsResponse",
+    {
+        "success": Literal[True],
+        "accounts": List["FetchAccountsResponseAccountsItem"],
+        "nextCursor": NotRequired[str],
     },
 )
 
@@ -6138,6 +6290,7 @@ SetStorePackageRequest = TypedDict(
     {
         "storeId": str,
         "package": str,
+        "expectedPackage": NotRequired[str],
     },
 )
 
@@ -6393,6 +6546,62 @@ SimulateProtectionPolicyResponse = TypedDict(
         "changedTotal": int,
         "worstCaseLoss": float,
         "changed": List["SimulateProtectionPolicyResponseChangedItem"],
+    },
+)
+
+SimulateStorePackageRequest = TypedDict(
+    "SimulateStorePackageRequest",
+    {
+        "storeId": str,
+        "package": NotRequired[str],
+    },
+)
+
+SimulateStorePackageResponsePackage = TypedDict(
+    "SimulateStorePackageResponsePackage",
+    {
+        "before": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+        "after": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+    },
+)
+
+SimulateStorePackageResponseHasScanAndGo = TypedDict(
+    "SimulateStorePackageResponseHasScanAndGo",
+    {
+        "before": bool,
+        "after": bool,
+    },
+)
+
+SimulateStorePackageResponseHasOffers = TypedDict(
+    "SimulateStorePackageResponseHasOffers",
+    {
+        "before": bool,
+        "after": bool,
+    },
+)
+
+SimulateStorePackageResponseAccountPackage = TypedDict(
+    "SimulateStorePackageResponseAccountPackage",
+    {
+        "before": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+        "after": Literal["DISCOVER", "ASSIST", "GO", "GROW", "PRIME"],
+    },
+)
+
+SimulateStorePackageResponse = TypedDict(
+    "SimulateStorePackageResponse",
+    {
+        "success": Literal[True],
+        "storeId": str,
+        "accountId": str,
+        "tradingName": str,
+        "mode": Literal["test", "live"],
+        "package": "SimulateStorePackageResponsePackage",
+        "hasScanAndGo": "SimulateStorePackageResponseHasScanAndGo",
+        "hasOffers": "SimulateStorePackageResponseHasOffers",
+        "accountPackage": "SimulateStorePackageResponseAccountPackage",
+        "stopsAgents": bool,
     },
 )
 
@@ -8666,6 +8875,15 @@ class SyncOperations:
             self.call("exportSalesData", request, idempotency_key=idempotency_key),
         )
 
+    def fetchAccount(
+        self, request: "FetchAccountRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountResponse":
+        "Returns one account of this cloud, and how much of its limits it uses. For administrators."
+        return cast(
+            "FetchAccountResponse",
+            self.call("fetchAccount", request, idempotency_key=idempotency_key),
+        )
+
     def fetchAccountSettings(
         self, request: "FetchAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAccountSettingsResponse":
@@ -8673,6 +8891,24 @@ class SyncOperations:
         return cast(
             "FetchAccountSettingsResponse",
             self.call("fetchAccountSettings", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchAccountStores(
+        self, request: "FetchAccountStoresRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountStoresResponse":
+        "Lists the stores of an account of this cloud in both modes, oldest first. For administrators."
+        return cast(
+            "FetchAccountStoresResponse",
+            self.call("fetchAccountStores", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchAccounts(
+        self, request: "FetchAccountsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountsResponse":
+        "Lists the accounts of this cloud, oldest first. For administrators."
+        return cast(
+            "FetchAccountsResponse",
+            self.call("fetchAccounts", request, idempotency_key=idempotency_key),
         )
 
     def fetchActiveOffers(
@@ -9665,6 +9901,15 @@ class SyncOperations:
             self.call("simulateProtectionPolicy", request, idempotency_key=idempotency_key),
         )
 
+    def simulateStorePackage(
+        self, request: "SimulateStorePackageRequest", *, idempotency_key: Optional[str] = None
+    ) -> "SimulateStorePackageResponse":
+        "Says what another package would change in a store, and changes nothing. Administrators only."
+        return cast(
+            "SimulateStorePackageResponse",
+            self.call("simulateStorePackage", request, idempotency_key=idempotency_key),
+        )
+
     def startCheckout(
         self, request: "StartCheckoutRequest", *, idempotency_key: Optional[str] = None
     ) -> "StartCheckoutResponse":
@@ -10257,6 +10502,15 @@ class AsyncOperations:
             await self.call("exportSalesData", request, idempotency_key=idempotency_key),
         )
 
+    async def fetchAccount(
+        self, request: "FetchAccountRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountResponse":
+        "Returns one account of this cloud, and how much of its limits it uses. For administrators."
+        return cast(
+            "FetchAccountResponse",
+            await self.call("fetchAccount", request, idempotency_key=idempotency_key),
+        )
+
     async def fetchAccountSettings(
         self, request: "FetchAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAccountSettingsResponse":
@@ -10264,6 +10518,24 @@ class AsyncOperations:
         return cast(
             "FetchAccountSettingsResponse",
             await self.call("fetchAccountSettings", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchAccountStores(
+        self, request: "FetchAccountStoresRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountStoresResponse":
+        "Lists the stores of an account of this cloud in both modes, oldest first. For administrators."
+        return cast(
+            "FetchAccountStoresResponse",
+            await self.call("fetchAccountStores", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchAccounts(
+        self, request: "FetchAccountsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountsResponse":
+        "Lists the accounts of this cloud, oldest first. For administrators."
+        return cast(
+            "FetchAccountsResponse",
+            await self.call("fetchAccounts", request, idempotency_key=idempotency_key),
         )
 
     async def fetchActiveOffers(
@@ -11254,6 +11526,15 @@ class AsyncOperations:
         return cast(
             "SimulateProtectionPolicyResponse",
             await self.call("simulateProtectionPolicy", request, idempotency_key=idempotency_key),
+        )
+
+    async def simulateStorePackage(
+        self, request: "SimulateStorePackageRequest", *, idempotency_key: Optional[str] = None
+    ) -> "SimulateStorePackageResponse":
+        "Says what another package would change in a store, and changes nothing. Administrators only."
+        return cast(
+            "SimulateStorePackageResponse",
+            await self.call("simulateStorePackage", request, idempotency_key=idempotency_key),
         )
 
     async def startCheckout(

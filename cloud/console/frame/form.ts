@@ -153,8 +153,8 @@ export function rejectedForm(
   const isWrongSecret = failure.code === 'unauthenticated' && hasSecret
   const known = isWrongSecret
     ? texts.errors.wrongSecret
-    : reason === 'alarm_disposed'
-      ? texts.errors.alarm_disposed
+    : reason === 'alarm_disposed' || reason === 'package_changed'
+      ? texts.errors[reason]
       : details.some(({ path, code }) => path === VERSION && code === 'system_field')
         ? texts.errors.changedMeanwhile
         : failure.code === 'not-found'

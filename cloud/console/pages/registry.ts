@@ -1,5 +1,6 @@
 import type { ConsolePage } from '../frame/page.ts'
 import { OPERATION_TABLE } from '../../service/operation-table.ts'
+import { accountPage, accountsPage } from './accounts.tsx'
 import { agentsPage } from './agents.tsx'
 import { alarmFiguresPage } from './alarm-figures.tsx'
 import { alarmPage } from './alarm.tsx'
@@ -40,6 +41,8 @@ import { webhookPage, webhooksPage } from './webhooks.tsx'
 export const pages: readonly ConsolePage[] = [
   todayPage,
   registrationsPage,
+  accountsPage,
+  accountPage,
   alarmsPage,
   alarmPage,
   approvalsPage,

@@ -22,7 +22,7 @@ import { productImportTexts } from './product-import.ts'
 import { productsTexts } from './products.ts'
 import { recallsTexts } from './recalls.ts'
 import { rulesTexts } from './rules.ts'
-import { registrationsTexts } from './platform.ts'
+import { accountsTexts, registrationsTexts } from './platform.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { storesTexts } from './stores.ts'
@@ -63,6 +63,7 @@ const PARTS = {
   auditOperations: auditOperationTexts,
   stores: storesTexts,
   registrations: registrationsTexts,
+  accounts: accountsTexts,
   integrations: integrationsTexts,
 }
 

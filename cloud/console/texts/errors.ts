@@ -21,6 +21,8 @@ export const errorTexts = bilingual({
     },
     backToStart: 'Go to the start page',
     alarm_disposed: 'A colleague has recorded a cause in the meantime. Record another one only if that is wrong.',
+    package_changed:
+      'Someone else has changed the package since you opened this. Compare what changes now, and decide again.',
     line: (number: string, text: string) => `Line ${number} (${text})`,
     changedMeanwhile:
       'Someone else has changed this since you opened it. Your entries are still here: compare them, and save again to replace the other change.',
@@ -95,6 +97,8 @@ export const errorTexts = bilingual({
     backToStart: 'Zur Startseite',
     alarm_disposed:
       'Jemand hat in der Zwischenzeit eine Ursache festgehalten. Halten Sie nur dann eine andere fest, wenn sie falsch ist.',
+    package_changed:
+      'Jemand anderes hat das Paket geändert, seit Sie dies geöffnet haben. Vergleichen Sie, was sich jetzt ändert, und entscheiden Sie neu.',
     line: (number: string, text: string) => `Zeile ${number} (${text})`,
     changedMeanwhile:
       'Jemand anderes hat dies inzwischen geändert. Ihre Eingaben stehen noch hier: Vergleichen Sie, und speichern Sie noch einmal, um die andere Änderung zu ersetzen.',

@@ -20,7 +20,7 @@ export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<Row<'a
 }
 
 /** Number of keys of an account in one mode. */
-async function countKeys(db: Db, accountId: string, mode: Mode): Promise<number> {
+export async function countKeys(db: Db, accountId: string, mode: Mode): Promise<number> {
   const { count } = await db
     .selectFrom('api_key')
     .select((eb) => eb.fn.countAll().as('count'))
@@ -67,7 +67,7 @@ export function listKeysOfAll(
 /**
  * Maximum number of keys of one account and mode. Expired and revoked keys are included until `addKey` deletes them.
  */
-const KEYS_LIMIT = 1_000
+export const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */
 export const OVERLAP_HOURS = { default: 24, max: 168 }

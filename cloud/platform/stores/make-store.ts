@@ -83,7 +83,7 @@ function named(id: string, name: string | null): [string, string][] {
 }
 
 /** Maximum number of stores per tenant. Listings read all stores. */
-const STORES_LIMIT = 10_000
+export const STORES_LIMIT = 10_000
 
 /** Creates a store with the default policy. Throws 409 `too_many_stores` if the tenant has 10,000 stores. */
 export async function makeStore(

@@ -107,9 +107,15 @@ export async function updateStoreRow(db: Db, storeId: string, set: Partial<Row<'
   await db.updateTable('store').set(set).where('store_id', '=', storeId).execute()
 }
 
-/** Distinct packages of a tenant's stores. */
-export async function packagesOf(db: Db, tenant: string): Promise<string[]> {
-  const rows = await db.selectFrom('store').select('package').distinct().where('tenant', '=', tenant).execute()
+/** Distinct packages of a tenant's stores, without this store. */
+export async function packagesOfOthers(db: Db, tenant: string, storeId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('store')
+    .select('package')
+    .distinct()
+    .where('tenant', '=', tenant)
+    .where('store_id', '!=', storeId)
+    .execute()
   return rows.map((row) => row.package)
 }
 

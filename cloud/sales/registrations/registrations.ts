@@ -7,7 +7,6 @@ import {
   type Package,
   tenantOf,
   isAtLeast,
-  PACKAGES,
   PLATFORM_ACCOUNT,
 } from '../../platform/foundation/caller.ts'
 import { PLATFORM_NAME } from '../../platform/accounts/platform-account.ts'
@@ -24,7 +23,6 @@ import {
 import type { Platform } from '../../../policy/platform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { seedSandbox } from '../sandbox/seed.ts'
-import { packagesOf } from '../../platform/stores/queries.ts'
 import { z } from 'zod'
 import { iso, definedFields, Success } from '../../platform/operations/fields.ts'
 
@@ -42,21 +40,6 @@ export async function packageOfAccount(db: Db, accountId: string): Promise<Packa
 export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
   if (!isAtLeast(await packageOfAccount(db, accountId), to))
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
-}
-
-/**
- * If the package of the account is `from`, sets it to the highest package of the account's live stores. Call it after
- * the package of one of these stores was lowered from `from`.
- */
-export async function lowerAccountPackage(db: Db, accountId: string, from: Package): Promise<void> {
-  const stores = await packagesOf(db, tenantOf(accountId, 'live'))
-  const highest = PACKAGES.findLast((name) => stores.includes(name)) ?? 'DISCOVER'
-  await db
-    .updateTable('account')
-    .set({ package: highest })
-    .where('account_id', '=', accountId)
-    .where('package', '=', from)
-    .execute()
 }
 
 /** Finds the id of a merchant's account by name. */
@@ -109,7 +92,7 @@ export interface RegistrationDetails {
 }
 
 /** Maximum number of pending registrations of one account. */
-const PENDING_PER_ACCOUNT = 100
+export const PENDING_PER_ACCOUNT = 100
 /** Maximum number of requests without a key of one network in a day. */
 export const NETWORK_REQUESTS = 20
 /** Maximum number of pending requests without a key. A further one replaces the oldest of the network with the most. */

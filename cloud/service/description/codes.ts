@@ -117,6 +117,7 @@ export const REASON_TEXTS = codes({
     'The receipt is older than 24 hours, and devices refuse it. Staff release the goods by `purchaseId` with their `operatorId`.',
   redemption_ambiguous: 'Several redemptions have this id. Name the `replayProtectedNonce` too.',
   alarm_disposed: 'A colleague recorded a cause meanwhile. Look at it, then send the new one with `seen`.',
+  package_changed: 'Someone else changed the package meanwhile. Call `simulateStorePackage` again, then decide.',
   refund_not_in_doubt: 'The result of the refund is known. Read it with `fetchPurchase`.',
   refund_too_high: 'The amount is more than what is left of the payment.',
   registration_decided: 'The registration was approved or rejected before.',

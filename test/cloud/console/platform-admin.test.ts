@@ -128,6 +128,48 @@ onEveryDatabase('a person who runs the cloud', (kind) => {
     expect((await open(log, cookieOfToken(merchant))).text).toContain('Platform administrator')
   })
 
+  it('finds an account, sees what another package changes, and changes it; a second editor sees the conflict', async () => {
+    const token = await cloud.user(PLATFORM_ROLE)
+    const cookie = cookieOfToken(token)
+    const merchant = await cloud.user('owner', { account: 'Lindwerk' })
+    const address = { street: 'Kai 1', city: 'Hamburg', zip: '20457', country: 'DE' }
+    const store = { companyName: 'Lindwerk GmbH', tradingName: 'Lindwerk Kai', address }
+    const { registrationId } = await cloud.ok(merchant, 'submitStoreRegistration', store)
+    const { storeId } = await cloud.ok(token, 'approveStoreRegistration', { registrationId, package: 'GROW' })
+    const list = await open('/console/accounts?q=lindw', cookie)
+    const path = /href="(\/console\/accounts\/acc_\w+)">Lindwerk</.exec(list.text)?.[1] ?? ''
+    expect(list.text).not.toContain('Hafenkante')
+    expect((await open('/console/accounts?package=PRIME&q=lindw', cookie)).text).toContain('No account fits')
+
+    const account = await open(path, cookie)
+    for (const part of ['Lindwerk Kai', `${path}?store_id=${storeId}`, '1 of 10,000'])
+      expect(account.text).toContain(part)
+    const chosen = `${path}?store_id=${storeId}&package=GO`
+    const { text } = await open(chosen, cookie)
+    expect(text).toMatch(/What changes[^]*Package of the store[^]*GROW[^]*GO[^]*Scan and go[^]*On[^]*Off/)
+    expect(text).toContain('Agents and devices of the store stop')
+    expect((await open(`${path}?store_id=${storeId}&package=GROW`, cookie)).text).toContain('has this package already')
+    const before = { storeId, package: 'GO', expectedPackage: 'GROW' }
+    const changed = await act(chosen, 'change', before, cookie)
+    expect([changed.status, changed.headers.get('location')]).toEqual([303, path])
+    const late = await act(
+      `${path}?store_id=${storeId}&package=PRIME`,
+      'change',
+      { ...before, package: 'PRIME' },
+      cookie,
+    )
+    const conflict = await late.text()
+    expect([late.status, conflict.includes('Someone else has changed the package')]).toEqual([409, true])
+    expect(conflict).toContain('It has GO now.')
+    expect(await cloud.ok(token, 'simulateStorePackage', { storeId })).toMatchObject({ package: { before: 'GO' } })
+
+    for (const unknown of ['/console/accounts/acc_none', `/console/accounts/${PLATFORM_ACCOUNT}`])
+      expect((await open(unknown, cookie)).text).toContain('There is no such account')
+    // The store of another account is not changed on this page.
+    const other = (await cloud.ok(token, 'fetchAccounts', { search: 'Hafenkante' })).accounts[0].accountId
+    expect((await open(`/console/accounts/${other}?store_id=${storeId}`, cookie)).text).not.toContain('New package')
+  })
+
   it('reaches nothing of a merchant, and no merchant’s user reaches the pages of the platform', async () => {
     const cookie = cookieOfToken(await cloud.user(PLATFORM_ROLE))
     for (const page of pages.filter(({ roles }) => !roles.includes(PLATFORM_ROLE) && roles.includes('owner'))) {

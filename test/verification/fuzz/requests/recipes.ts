@@ -37,6 +37,12 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     storeId: accounts.spare.storeId,
     package: chance.one(['discover', 'assist', 'GO', 'grow', 'PRIME']),
   }),
+  simulateStorePackage: ({ accounts, chance }) => ({
+    storeId: accounts.spare.storeId,
+    package: chance.one(['discover', 'GO', 'PRIME']),
+  }),
+  fetchAccount: ({ accounts }) => ({ accountId: accounts.spare.accountId }),
+  fetchAccountStores: ({ accounts }) => ({ accountId: accounts.spare.accountId }),
   rotateSigningKey: ({ accounts, chance }) => ({
     use: chance.one(['token', 'receipt']),
     accountId: accounts.spare.accountId,
