@@ -391,7 +391,7 @@ function SideBar({ at, pages }: FrameProps) {
             )
           })}
         </nav>
-        <p class="side-foot">{at.isOfPlatform ? texts.platform : (at.store?.tradingName ?? texts.allStores)}</p>
+        {at.isOfPlatform ? null : <p class="side-foot">{at.store?.tradingName ?? texts.allStores}</p>}
       </div>
     </div>
   )

@@ -209,10 +209,12 @@ function Limits({ at, account: { limits } }: { at: View; account: Account }) {
   const names = Object.entries(t.limitNames) as [keyof typeof limits, string][]
   return (
     <Card title={t.limits}>
-      <p class="soft">{t.limitsText}</p>
-      <Pairs
-        pairs={names.map(([name, label]) => [label, t.used(number(limits[name].used), number(limits[name].limit))])}
-      />
+      <div class="stack">
+        <p class="soft">{t.limitsText}</p>
+        <Pairs
+          pairs={names.map(([name, label]) => [label, t.used(number(limits[name].used), number(limits[name].limit))])}
+        />
+      </div>
     </Card>
   )
 }
@@ -274,24 +276,26 @@ function ChangeCard({ at, change }: { at: View; change: Change }) {
   const chosen = packageIn(at)
   return (
     <Card title={t.changeOf(tradingName)} aside={<Badge>{at.texts.frame[mode]}</Badge>}>
-      <form class="stack" method="get" action={at.path}>
-        <input type="hidden" name="store_id" value={storeId} />
-        <Select
-          form={NO_FORM}
-          name="package"
-          label={t.newPackage}
-          hint={t.present(change.package.before)}
-          value={change.package.after}
-          choices={PACKAGES.map((value) => ({ value, label: value }))}
-        />
-        <div class="form-foot">
-          <Submit main={chosen === undefined}>{t.look}</Submit>
-          <a class="button" href={at.path}>
-            {t.stop}
-          </a>
-        </div>
-      </form>
-      {chosen === undefined ? null : <Difference at={at} change={change} />}
+      <div class="stack">
+        <form class="stack" method="get" action={at.path}>
+          <input type="hidden" name="store_id" value={storeId} />
+          <Select
+            form={NO_FORM}
+            name="package"
+            label={t.newPackage}
+            hint={t.present(change.package.before)}
+            value={change.package.after}
+            choices={PACKAGES.map((value) => ({ value, label: value }))}
+          />
+          <div class="form-foot">
+            <Submit main={chosen === undefined}>{t.look}</Submit>
+            <a class="button" href={at.path}>
+              {t.stop}
+            </a>
+          </div>
+        </form>
+        {chosen === undefined ? null : <Difference at={at} change={change} />}
+      </div>
     </Card>
   )
 }

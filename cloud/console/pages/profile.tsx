@@ -186,9 +186,11 @@ export const profilePage = page<ProfileView>({
     const t = at.texts.account
     return (
       <>
-        <FactorNeeded at={at} />
         <Card title={t.factorTitle} aside={<FactorState at={at} />}>
-          <SecondFactor at={at} />
+          <div class="stack">
+            <FactorNeeded at={at} />
+            <SecondFactor at={at} />
+          </div>
         </Card>
         <PasskeyCard at={at} />
         <Card title={t.name}>

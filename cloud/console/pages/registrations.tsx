@@ -89,20 +89,22 @@ function Found({ at, registration }: { at: View; registration: Registration }) {
   const time = (iso: string) => at.formats.moment(Date.parse(iso))
   return (
     <Card title={nameOf(registration)} aside={<Badge tone={TONES[status]}>{t.states[status]}</Badge>}>
-      <p class="soft">
-        {[
-          t.kinds[kind],
-          t.submitted(time(submittedAt)),
-          ...(decidedAt === undefined ? [] : [t.decided(time(decidedAt))]),
-        ].join(' · ')}
-      </p>
-      <Facts at={at} registration={registration} />
-      {reason === undefined ? null : (
-        <p>
-          {t.merchantReads}: <q>{reason}</q>
+      <div class="stack">
+        <p class="soft">
+          {[
+            t.kinds[kind],
+            t.submitted(time(submittedAt)),
+            ...(decidedAt === undefined ? [] : [t.decided(time(decidedAt))]),
+          ].join(' · ')}
         </p>
-      )}
-      {status === 'pending' ? <Decision at={at} registration={registration} /> : null}
+        <Facts at={at} registration={registration} />
+        {reason === undefined ? null : (
+          <p>
+            {t.merchantReads}: <q>{reason}</q>
+          </p>
+        )}
+        {status === 'pending' ? <Decision at={at} registration={registration} /> : null}
+      </div>
     </Card>
   )
 }
