@@ -22,7 +22,10 @@ const COMBINATIONS = [
 ] as const
 /** In CI each page is tested in one of two combinations, which together have all values. In full size it is in all. */
 const TESTED = IS_FULL_SIZE ? COMBINATIONS : COMBINATIONS.slice(0, 2)
-const PAGES = [...pages, galleryPage].map(({ path }) => path).filter((path) => !path.includes(':'))
+/** Pages of an owner. test/journeys/platform-admin.test.ts tests those of the people who run the cloud. */
+const PAGES = [...pages, galleryPage]
+  .filter(({ path, roles }) => roles.includes('owner') && !path.includes(':'))
+  .map(({ path }) => path)
 const pagesOf = (nth: number) => (IS_FULL_SIZE ? PAGES : PAGES.filter((_, i) => i % TESTED.length === nth))
 
 /** The rules of WCAG 2.2 AA that a program can test, and what only a browser shows. */
