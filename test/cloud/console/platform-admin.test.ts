@@ -78,8 +78,12 @@ onEveryDatabase('a person who runs the cloud', (kind) => {
     expect(profile.text).not.toContain('href="/console/registrations"')
 
     const registrationId = await registered('Zu früh GmbH')
-    const early = await act('/console/registrations', 'approve', { registrationId }, cookie, '/console/profile')
-    expect(early.status).toBe(403)
+    for (const { path, actions = {} } of PLATFORM_PAGES)
+      for (const action of Object.keys(actions)) {
+        const fields = { registrationId, reason: 'x', package: 'PRIME' }
+        const { status } = await act(path.replaceAll(/:\w+/g, 'x'), action, fields, cookie, '/console/profile')
+        expect([path, action, status]).toEqual([path, action, 403])
+      }
     expect((await cloud.ok(adminKey, 'fetchRegistrations', { status: 'pending' })).registrations).toMatchObject([
       { registrationId },
     ])
@@ -235,5 +239,26 @@ onEveryDatabase('a person who runs the cloud', (kind) => {
     }
     const { registrations } = await cloud.ok(adminKey, 'fetchRegistrations', { status: 'pending' })
     expect(registrations).toContainEqual(expect.objectContaining({ registrationId }))
+  })
+
+  it('sees 50 registrations at a time, the oldest that waits first', async () => {
+    const cookie = cookieOfToken(await cloud.user(PLATFORM_ROLE))
+    const merchant = await cloud.user('owner', { account: 'Viele' })
+    const address = { street: 'Kai 1', city: 'Hamburg', zip: '20457', country: 'DE' }
+    for (let n = 1; n <= 60; n++)
+      await cloud.ok(merchant, 'submitStoreRegistration', {
+        companyName: 'Viele GmbH',
+        tradingName: `Viele ${n}.`,
+        address,
+      })
+    const shownOn = (text: string) => text.match(/<section class="card">/g)?.length
+    const first = await open('/console/registrations', cookie)
+    expect([shownOn(first.text), first.text.includes('Viele 1.'), first.text.includes('Viele 60.')]).toEqual([
+      50,
+      true,
+      false,
+    ])
+    const next = /href="(\/console\/registrations\?cursor=reg_\w+)"/.exec(first.text)?.[1] ?? ''
+    expect((await open(next, cookie)).text).toContain('Viele 60.')
   })
 })
