@@ -91,6 +91,8 @@ export const Evidence = z.discriminatedUnion('kind', [
     items: z.tuple([z.int().min(0), z.int().min(0)]),
     /** Tags (`saleTagKey`) of goods that came back at an agent before, which the cloud may not know yet. */
     resold: z.array(name(220)).min(1).max(SALE_TAGS_LIMIT).optional(),
+    /** When this agent stored that another agent announced the sale, ms: the till repeats it here. */
+    announcedMs: z.int().min(0).optional(),
     /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
     withoutReturns: z.literal(true).optional(),
   }),

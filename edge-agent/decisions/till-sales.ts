@@ -1,3 +1,4 @@
+import type { TillTag } from '../items/till-tags.ts'
 import type { JournalBody } from '../../policy/journal.ts'
 import {
   hourOfSale,
@@ -170,13 +171,13 @@ export class TillSales {
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
     const items = this.#parts.items.position()
-    const withoutReturns = mayReturn ? {} : ({ withoutReturns: true } as const)
     // Another agent announces a void by its receipt.
     const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
     const isVoid = state === 'void' || wasVoided
     const isPaidNow = state !== 'open' && !isVoid
     // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
-    const isElsewhere = isPaidNow && this.#known(`S${saleKey}`) !== undefined
+    const announced = isPaidNow ? this.#known(`S${saleKey}`) : undefined
+    const isElsewhere = announced !== undefined
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
@@ -189,8 +190,7 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     const resold = becomes === 'paid' ? this.#resold(sale, pieces) : []
-    const row = { kind: 'sale', sale, items, ...(resold.length > 0 && { resold }), ...withoutReturns } as const
-    const seq = journal.append({ atMs: nowMs, evidence: row })
+    const seq = journal.append({ atMs: nowMs, evidence: saleRow(sale, items, { resold, announced, mayReturn }) })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = becomes === 'paid' ? saleKey : null
@@ -452,6 +452,23 @@ function itemsOfLines({ lines }: KeptSale, voided: VoidAnswer['items']): SaleAns
       return itemStatus === undefined ? [] : { lineId: lineIdOf(line, i), tag: id, itemStatus }
     }),
   )
+}
+
+/** Journal row of a sale. `announced`: another agent announced it before. `mayReturn`: its lines may take tags back. */
+function saleRow(
+  sale: KeptSale,
+  items: [number, number],
+  more: { resold: string[]; announced: Pick<TillTag, 'storedMs'> | undefined; mayReturn: boolean },
+): JournalBody['evidence'] {
+  const { resold, announced, mayReturn } = more
+  return {
+    kind: 'sale',
+    sale,
+    items,
+    ...(resold.length > 0 && { resold }),
+    ...(announced && { announcedMs: Math.floor(announced.storedMs) }),
+    ...(!mayReturn && { withoutReturns: true as const }),
+  }
 }
 
 /** The row of a return. The cloud may not have the sale yet that its receipt or code names. */

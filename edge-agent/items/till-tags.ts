@@ -20,12 +20,15 @@ export interface TillTags {
 /** An agent without tills. */
 export const NO_TILL_TAGS: TillTags = { tag: () => undefined, in: () => [] }
 
+/** Tills also sell goods that came back before staff checked them, and ring goods up again after a void. */
+const MAY_BE_SOLD: ReadonlySet<ItemStatus> = new Set(['sellable', 'returned', 'cancelled'])
+
 /**
- * A report of a till changes only what the till can know: goods that were for sale are paid, and goods that were sold
+ * A report of a till changes only what the till can know: goods that may be sold are paid, and goods that were sold
  * came back. Goods that must stay for another reason stay.
  */
 export function withReport(item: KnownItem, { status, storedMs }: TillTag): KnownItem {
-  if (status === 'paid') return item.status === 'sellable' ? { ...item, status, paying: false } : item
+  if (status === 'paid') return MAY_BE_SOLD.has(item.status) ? { ...item, status, paying: false } : item
   const isSold = item.status === 'paid' || item.status === 'picked_up'
   if (!isSold && item.status !== 'sellable') return item
   return { ...item, status, paying: false, ...(status === 'sellable' && { backMs: storedMs }) }

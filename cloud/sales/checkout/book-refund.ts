@@ -129,7 +129,12 @@ async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'r
   const gone = sumPieces(before.flatMap((counted) => counted.pieces))
   const pieces = refund.kind === 'whole' ? restOf(lines, gone, refunds) : piecesOf(refund)
   const own = sharesOf(amountsOfPieces(pieces, lines, paidByLine(lines), gone))
-  const shares = shareRefund(left, own, refund.amount_cent)
+  const leftCent = left.reduce((sum, { cent }) => sum + cent, 0)
+  // A rate of empties or discounts may be negative: what repays all repays each rate.
+  const shares =
+    refund.kind === 'whole' && refund.amount_cent === leftCent
+      ? left.filter(({ cent, tax }) => cent !== 0 || tax !== 0)
+      : shareRefund(left, own, refund.amount_cent)
   // The reports subtract the purchase once, even if several refunds repay the rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
   const back = sumPieces(pieces)

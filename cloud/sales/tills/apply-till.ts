@@ -58,7 +58,8 @@ export async function applyTill(
   try {
     if (evidence.kind === 'sale')
       await recordSale(call, store, evidence.sale, {
-        storedMs,
+        // A copy of a sale is as old as the first one, so that goods that came back meanwhile stay here.
+        storedMs: Math.min(storedMs, evidence.announcedMs ?? storedMs),
         agent: { agentId, items: evidence.items, resold: evidence.resold },
         withoutReturns: evidence.withoutReturns,
       })

@@ -27,6 +27,9 @@ export interface MoveByOthers {
   readonly owner: string | undefined
 }
 
+/** Statuses of goods that a till may sell: those for sale, and those whose sale ended. */
+export const MAY_BE_SOLD: ReadonlySet<string> = new Set(['sellable', 'returned', 'cancelled'])
+
 /** Owner of a piece that others than tills made paid. */
 export const OTHERS = 'others'
 
@@ -61,7 +64,7 @@ export function historyOf(
     returns.set(saleKey, key)
     namedAt.set(saleKey, atMs)
   }
-  const unnamed = allReturns.filter(({ saleKey, namesTag }) => saleKey === undefined || (namesTag && keys.has(saleKey)))
+  const unnamed = allReturns.filter(({ saleKey, namesTag }) => saleKey === undefined || namesTag)
   const endings: Ending[] = inTime([...unnamed, ...(others ? [others] : [])])
   const piece = new Piece(returns, namedAt)
   for (const sale of inTime(sales.filter(({ key }) => !returns.has(key)))) {

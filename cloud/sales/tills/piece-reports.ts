@@ -148,11 +148,14 @@ export function historyOfReports(
   return historyOf(next ? [...sales, next] : sales, returns, others)
 }
 
-/** Notes the sale at the returns of its pieces, before it becomes void: they are about no other sale. */
+/**
+ * Notes the sale at the returns of its pieces, before it becomes void: they are about no other sale. A return that a till
+ * took after the void is about another one, which may be on its way.
+ */
 export async function keepReturnsOf(
   call: Call,
   store: Row<'store'>,
-  saleKey: string,
+  { saleKey, voidedMs }: { saleKey: string; voidedMs: number },
   itemIds: readonly string[],
 ): Promise<void> {
   const reports = await pieceReports(call.db, itemIds)
@@ -163,6 +166,10 @@ export async function keepReturnsOf(
   })
   await saveReports(
     call.db,
-    backs.map((back) => ({ ...back, sale_key: saleKey, names_tag: 0, is_booked: 1 })),
+    backs.map((back) =>
+      back.sale_key === null && back.at_ms > voidedMs
+        ? { ...back, is_booked: 0 }
+        : { ...back, sale_key: saleKey, names_tag: 0, is_booked: 1 },
+    ),
   )
 }

@@ -29,7 +29,7 @@ import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { findCard } from '../../shop/loyalty/card-operations.ts'
-import { insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
+import { freeIdentity, insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
@@ -45,10 +45,10 @@ import {
 } from './queries.ts'
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './move-stock.ts'
-import { voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyWaitingReturns } from './return-goods.ts'
+import { conflictKey, voidRecorded, voidSaleOf } from './void-sale.ts'
+import { applyWaitingReturns, isAwaited } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'
-import { reportSale } from './piece-reports.ts'
+import { EXCHANGE_KEY, reportSale } from './piece-reports.ts'
 import { nameUnits, settlePieces } from './settle-pieces.ts'
 
 /**
@@ -87,7 +87,7 @@ export async function recordSale(
   const { state = 'paid', version = 1 } = sale
   if (known?.purchase_id || (known?.state === 'open' && state === 'open' && version <= known.version)) {
     // An earlier state of a paid sale is late, not in conflict.
-    if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, recorded)
+    if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, sale, recorded)
     if (known.content !== content && known.state === 'open')
       throw precondition('sale_version', `version ${known.version} of this sale has other lines: send a higher version`)
     // An agent stored it before another copy reached the cloud: returns since then are newer.
@@ -96,7 +96,7 @@ export async function recordSale(
     if (isEarlier) await saveSale(call.db, first)
     if (isEarlier) await reportEarlier(call, store, sale, key, recorded)
     if (state === 'void' && known.state === 'paid' && !recorded.withoutReturns)
-      await voidRecorded(call, store, first, undefined)
+      await voidRecorded(call, store, first, { voidedMs: recorded.storedMs })
     return { isNew: false, result: resultOf(sale, known) }
   }
   // A late copy of an open sale that was voided changes nothing, and a void sells nothing.
@@ -124,6 +124,7 @@ async function conflictOf(
   call: Call,
   store: Row<'store'>,
   known: Row<'till_sale'>,
+  sale: KeptSale,
   { agent }: Recorded,
 ): Promise<Error> {
   if (agent)
@@ -132,9 +133,9 @@ async function conflictOf(
       {
         storeId: store.store_id,
         kind: 'sale_conflict',
-        subject: `${known.sale_key}/${agent.agentId}`,
+        subject: conflictKey(known.sale_key, agent.agentId),
         purchaseId: known.purchase_id ?? undefined,
-        detail: `two tills or agents recorded different sales with the number ${known.sale_id}; the first one counts`,
+        detail: `two tills or agents recorded different sales with the number ${known.sale_id}; the first one counts, and the other one, of ${saleCentOf(sale)} cents, is not booked`,
       },
     )
   return precondition(
@@ -177,7 +178,7 @@ async function reportEarlier(
   key: string,
   { agent, storedMs }: Recorded,
 ): Promise<void> {
-  const reports = await piecesOfReport(call.db, key)
+  const [reports, backs] = [await piecesOfReport(call.db, key), await piecesOfReport(call.db, EXCHANGE_KEY + key)]
   const itemOf = await itemsWith(call.db, store.tenant, sale.lines)
   const tags = groupBy(sale.lines.flatMap(tagsOf), ({ kind, id, isValid }) =>
     isValid ? (itemOf({ [kind]: id })?.item_id ?? '') : '',
@@ -185,16 +186,16 @@ async function reportEarlier(
   const itemIds = reports.map((report) => report.item_id)
   const items = await readItems(call.db, itemIds)
   const knew = knewOf(call, agent)
-  await saveReports(
-    call.db,
-    reports.flatMap((report) => {
+  const by = { at_ms: storedMs, agent_id: agent?.agentId ?? null }
+  await saveReports(call.db, [
+    ...reports.flatMap((report) => {
       const item = items.get(report.item_id)
       const what = item && knew(item, tags.get(report.item_id) ?? [])
-      const is_again = what?.isAgain === true ? 1 : 0
-      return what ? [{ ...report, at_ms: storedMs, agent_id: agent?.agentId ?? null, is_again }] : []
+      return what ? [{ ...report, ...by, is_again: what.isAgain ? 1 : 0 }] : []
     }),
-  )
-  await settlePieces(call, store, itemIds)
+    ...backs.map((back) => ({ ...back, ...by })),
+  ])
+  await settlePieces(call, store, [...itemIds, ...backs.map((back) => back.item_id)])
 }
 
 /** Notes an open sale: it releases nothing, and ends after 30 minutes. */
@@ -237,6 +238,7 @@ async function bookSale(
   }
   doubts.push(...rows.doubts)
   const purchase = purchaseRow(store, sale, rows, { purchaseId, nowMs, userId: await customerOf(call, store, sale) })
+  await freeIdentity(db, incoming.key)
   await insertPurchase(db, purchase, rows.lines, rows.units)
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
@@ -261,11 +263,9 @@ async function bookSale(
   await reportSale(call, store, { key: incoming.key, purchaseId, agentId: agent?.agentId }, rows.pieces)
   await nameUnits(call, purchaseId, rows.pieces)
   await takeExchanged(call, store, { key: incoming.key, storedMs, agentId: agent?.agentId, about }, inStore, others)
-  await settlePieces(
-    call,
-    store,
-    [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id),
-  )
+  const itemIds = [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id)
+  const hasWaiting = await isAwaited(call, store, incoming.key, sale.codeHashes)
+  await settlePieces(call, store, itemIds, hasWaiting ? incoming.key : undefined)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -286,8 +286,9 @@ async function bookSale(
   }
   const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
   await saveSale(db, row)
-  if (incoming.known?.state === 'void') await voidRecorded(call, store, row, undefined)
+  if (incoming.known?.state === 'void') await voidRecorded(call, store, row, { voidedMs: incoming.known.stored_ms })
   await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
+  if (hasWaiting) await settlePieces(call, store, itemIds)
   return result
 }
 

@@ -10,7 +10,13 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { amountsOfPieces, paidByLine } from '../../shop/purchases/line-value.ts'
 import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
-import { boundItemsOf, findPurchase, readUnits, wholePurchase } from '../../shop/purchases/queries.ts'
+import {
+  boundItemsOf,
+  findPurchase,
+  findPurchaseOfReceipt,
+  readUnits,
+  wholePurchase,
+} from '../../shop/purchases/queries.ts'
 import { assertFewRefunds, insertTillRefund, returnedPieces } from '../../shop/purchases/refunds.ts'
 import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
@@ -24,7 +30,15 @@ import {
   saveReturns,
   waitingReturns,
 } from './queries.ts'
-import { assertMayWait, assertOfTill, returnTags, tagOf, type ReturnMade, type ReturnResult } from './returned-tags.ts'
+import {
+  assertMayWait,
+  assertOfTill,
+  returnTags,
+  tagOf,
+  takeBackNamed,
+  type ReturnMade,
+  type ReturnResult,
+} from './returned-tags.ts'
 import { reportReturn } from './piece-reports.ts'
 import { giveStockBack } from './move-stock.ts'
 import { settlePieces } from './settle-pieces.ts'
@@ -77,13 +91,17 @@ export async function recordReturn(
   }
   const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
   if (sale && sale.store_id !== store.store_id) throw notFound('sale of this store')
-  if (saleKey !== undefined && !sale?.purchase_id) {
+  // Identities of sales are forgotten before their purchases.
+  const former = saleKey === undefined || sale ? undefined : await findPurchaseOfReceipt(db, saleKey)
+  const soldId = sale?.purchase_id ?? former?.purchase_id
+  const made = { ...recorded, returnKey: return_key }
+  if (saleKey !== undefined && soldId === undefined) {
     assertMayWait(await waitingReturns(db, store.store_id, [saleKey]))
     await saveReturns(db, [{ ...row, due_ms: nowMs + WAIT_FOR_SALE_MS }])
-    return { isNew: true, result: waitingOf(request) }
+    const items = await takeBackNamed(call, store, request, made, saleKey)
+    return { isNew: true, result: { ...waitingOf(request), items } }
   }
-  const purchaseId = sale?.purchase_id ?? request.purchaseId
-  const made = { ...recorded, returnKey: return_key }
+  const purchaseId = soldId ?? request.purchaseId
   const result =
     purchaseId === undefined
       ? await returnTags(call, store, request, made, row)
@@ -115,6 +133,21 @@ async function reportEarlier(
 
 const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
+/** True if returns wait that name this sale, or one with these codes. */
+export async function isAwaited(
+  { db }: Call,
+  { store_id: storeId }: Row<'store'>,
+  saleKey: string,
+  codeHashes: readonly string[],
+): Promise<boolean> {
+  const waiting = await waitingReturns(db, storeId, keysOfSale(saleKey, codeHashes))
+  return waiting.length > 0
+}
+
+function keysOfSale(saleKey: string, codeHashes: readonly string[]): string[] {
+  return [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)]
+}
+
 /** Applies the returns that waited for a sale, or for one with these codes. What contradicts the sale becomes an exception. */
 export async function applyWaitingReturns(
   call: Call,
@@ -124,8 +157,7 @@ export async function applyWaitingReturns(
 ): Promise<void> {
   const sale = await findSale(call.db, saleKey)
   if (!sale?.purchase_id) return
-  const keys = [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)]
-  for (const row of await waitingReturns(call.db, store.store_id, keys))
+  for (const row of await waitingReturns(call.db, store.store_id, keysOfSale(saleKey, codeHashes)))
     await applyWaiting(call, store, sale.purchase_id, row)
 }
 

@@ -15,7 +15,7 @@ import { ITEM_UNKNOWN, itemsWith, readItems } from '../../protection/items/item-
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
-import { CLOCKS_DIFFER_MS } from './piece-history.ts'
+import { CLOCKS_DIFFER_MS, MAY_BE_SOLD } from './piece-history.ts'
 import { isWaitingReturn, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
 import { EXCHANGE_KEY, reportReturn, reportSale } from './piece-reports.ts'
 import { settlePieces } from './settle-pieces.ts'
@@ -79,7 +79,6 @@ export async function returnTags(
   })
   const items = eachOnce(found)
   await assertMayComeBack(call, items, made)
-  await saveReturns(call.db, [row])
   // Goods that count as unsold, or returned, were perhaps sold at an agent whose report is on its way.
   const returned = items.filter((item) => item.item_status === 'returned')
   const waits = items.filter((item) => item.item_status !== 'returned')
@@ -87,6 +86,7 @@ export async function returnTags(
     call,
     waits.filter((item) => !isSold(item.item_status)),
   )
+  await saveReturns(call.db, [row])
   const known = [...waits, ...(await itemsThatMayWait(call, returned))]
   await reportForgotten(call, store, waits)
   const back = { ...made, key: made.returnKey, isResellable: request.resellable }
@@ -219,7 +219,7 @@ export async function takeExchanged(
   await moveBack(call, ofUntag, 'returned', { reason: `returned with ${by.about}`, reportedMs: by.storedMs })
   const mayWait = await itemsThatMayWait(
     call,
-    items.filter((item) => item.item_status === 'sellable' || item.item_status === 'returned'),
+    items.filter((item) => MAY_BE_SOLD.has(item.item_status)),
   )
   const ofTills = sold.filter((item) => !ofUntag.includes(item))
   await reportForgotten(call, store, ofTills)
@@ -248,6 +248,54 @@ function eachOnce(items: readonly Row<'protected_item'>[]): Row<'protected_item'
   return [...new Map(items.map((item) => [item.item_id, item])).values()]
 }
 
+/** Goods of this store that a return names by tags: `sold` at tills, `ofUntag`, or `unsold`. */
+async function namedGoods(
+  call: Call,
+  store: Row<'store'>,
+  request: KeptReturn,
+  storedMs: number,
+): Promise<Record<'sold' | 'ofUntag' | 'unsold', Row<'protected_item'>[]>> {
+  const lists = [request, ...(request.lines ?? [])]
+  const itemOf = await itemsWith(call.db, store.tenant, lists)
+  const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
+  const here = eachOnce(named).filter((item) => item.store_id === store.store_id)
+  const sold = here.filter((item) => isSold(item.item_status))
+  const others = new Set<string>()
+  for (const purchaseId of new Set(sold.flatMap((item) => item.purchase_id ?? []))) {
+    const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+    if (purchase?.till === null && !isOlder(storedMs, purchase)) others.add(purchaseId)
+  }
+  return {
+    sold: sold.filter((item) => !others.has(item.purchase_id ?? '')),
+    ofUntag: sold.filter((item) => others.has(item.purchase_id ?? '')),
+    unsold: here.filter((item) => MAY_BE_SOLD.has(item.item_status)),
+  }
+}
+
+/**
+ * Takes back goods that a return names by tags beside a sale that is not here: they alarm at once, and the return waits
+ * for its sale. Returns the goods as they are now.
+ */
+export async function takeBackNamed(
+  call: Call,
+  store: Row<'store'>,
+  request: KeptReturn,
+  made: ReturnMade,
+  saleKey: string,
+): Promise<ReturnResult['items']> {
+  const { sold, unsold } = await namedGoods(call, store, request, made.storedMs)
+  const items = [...sold, ...(await itemsThatMayWait(call, unsold))]
+  if (items.length === 0) return []
+  const itemIds = items.map((item) => item.item_id)
+  await reportForgotten(call, store, sold)
+  const back = { ...made, key: made.returnKey, saleKey, isResellable: request.resellable, namedIds: new Set(itemIds) }
+  await reportReturn(call, store, back, items)
+  await settlePieces(call, store, itemIds)
+  notifyGates(call, store.store_id)
+  const now = await readItems(call.db, itemIds)
+  return [...now.values()].map((item) => ({ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }))
+}
+
 /**
  * Takes the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
  * for them. `isBooked`: its money counts for no sale.
@@ -258,16 +306,7 @@ export async function keepReturned(
   request: KeptReturn,
   { storedMs, agentId, isBooked }: { storedMs: number; agentId: string; isBooked: boolean },
 ): Promise<void> {
-  const lists = [request, ...(request.lines ?? [])]
-  const itemOf = await itemsWith(call.db, store.tenant, lists)
-  const named = lists.flatMap(tagsOf).flatMap(({ kind, id, isValid }) => (isValid && itemOf({ [kind]: id })) || [])
-  const sold = eachOnce(named).filter((item) => item.store_id === store.store_id && isSold(item.item_status))
-  const others = new Set<string>()
-  for (const purchaseId of new Set(sold.flatMap((item) => item.purchase_id ?? []))) {
-    const purchase = await findPurchase(call.db, store.tenant, purchaseId)
-    if (purchase?.till === null && !isOlder(storedMs, purchase)) others.add(purchaseId)
-  }
-  const ofTills = sold.filter((item) => !others.has(item.purchase_id ?? ''))
+  const { sold: ofTills, ofUntag } = await namedGoods(call, store, request, storedMs)
   await reportForgotten(call, store, ofTills)
   const back = { key: returnKeyOf(store.store_id, request), storedMs, agentId, isResellable: request.resellable }
   if (!isBooked)
@@ -290,12 +329,6 @@ export async function keepReturned(
     store,
     ofTills.map((item) => item.item_id),
   )
-  await comeBack(
-    call,
-    sold.filter((item) => !ofTills.includes(item)),
-    request,
-    storedMs,
-    `return ${request.returnId}, which is not booked`,
-  )
+  await comeBack(call, ofUntag, request, storedMs, `return ${request.returnId}, which is not booked`)
   notifyGates(call, store.store_id)
 }

@@ -1,3 +1,4 @@
+import { MAY_BE_SOLD } from './piece-history.ts'
 import { newId } from '../../../policy/ids.ts'
 import { UNITS_LIMIT } from '../../../policy/journal.ts'
 import {
@@ -183,7 +184,9 @@ function judgeTags(
     // An agent knows no products, and its gates are silent for this tag already.
     const isSoldNow = code === undefined || (code === 'sale_of_other_product' && recorded.agent !== undefined)
     if (!item) continue
-    if (standing && !taken.has(item.item_id) && (isSoldNow || code === standing.doubt))
+    // What happened to it may change with an earlier report that follows.
+    const mayChange = code === standing?.doubt || (standing?.doubt !== undefined && MAY_BE_SOLD.has(item.item_status))
+    if (standing && !taken.has(item.item_id) && (isSoldNow || mayChange))
       rows.pieces.push({ item, lineId: row.line_id, isAgain: standing.isAgain, atMs: standing.atMs })
     if (!isSoldNow) {
       stay++

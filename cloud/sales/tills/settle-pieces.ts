@@ -18,7 +18,7 @@ import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
 import { bindPieces } from './bind-pieces.ts'
 import { giveStockBack } from './move-stock.ts'
-import { OTHERS, type PieceHistory } from './piece-history.ts'
+import { MAY_BE_SOLD, OTHERS, type PieceHistory } from './piece-history.ts'
 import { EXCHANGE_KEY, historyOfReports, movesByOthers, type NamedPiece } from './piece-reports.ts'
 import { endWaiting, isReturn, pieceReports, piecesOfReport, returnsWith, saveReports } from './queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
@@ -76,17 +76,19 @@ interface Booked {
 
 /**
  * Brings pieces into the state that the reports of tills tell, whatever order they arrived in: books each return on a
- * sale, and makes each piece paid or not. What others did with a piece since then stays.
+ * sale, and makes each piece paid or not. What others did with a piece since then stays. `awaitedKey`: a sale for which
+ * returns wait that name it: they are booked on it first.
  */
 export async function settlePieces(
   call: Call,
   store: Row<'store'>,
   itemIds: readonly string[],
+  awaitedKey?: string,
 ): Promise<readonly Booked[]> {
   const reports = await pieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
   const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfReports(ofItem, others.get(id))]))
-  const booked = await bookReturns(call, store, reports, pieces)
+  const booked = await bookReturns(call, store, reports, pieces, awaitedKey)
   await moveItems(call, store, reports, pieces)
   return booked
 }
@@ -100,6 +102,8 @@ const RETURNS_AT_ONCE = 20
 interface Due {
   readonly sale: Report
   readonly back: Report
+  /** The return that ended the sale. It differs from `back` if it was booked on another sale before this one was here. */
+  readonly ownKey: string
 }
 
 async function bookReturns(
@@ -107,8 +111,15 @@ async function bookReturns(
   store: Row<'store'>,
   reports: ReadonlyMap<string, readonly Report[]>,
   pieces: ReadonlyMap<string, PieceHistory>,
+  awaitedKey: string | undefined,
 ): Promise<readonly Booked[]> {
-  const due = [...reports].flatMap(([itemId, ofItem]) => dueOf(ofItem, pieces.get(itemId)?.returns ?? new Map()))
+  const all = [...reports].flatMap(([itemId, ofItem]) => dueOf(ofItem, pieces.get(itemId)?.returns ?? new Map()))
+  const due = all.filter(({ sale }) => sale.report_key !== awaitedKey)
+  const paired = new Set(due.map(({ sale }) => sale))
+  const stray = [...reports].flatMap(([itemId, ofItem]) =>
+    strayOf(ofItem, pieces.get(itemId)?.returns ?? new Map()).filter((sale) => !paired.has(sale)),
+  )
+  await raiseUnclear(call, store, [...stray, ...due.filter(isSwapped).map(({ sale }) => sale)])
   if (due.length === 0) return []
   await saveReports(
     call.db,
@@ -139,6 +150,37 @@ async function bookReturns(
   return booked
 }
 
+/** True if an exchange stands for a return with money, or the other way round. Two returns with money may be swapped. */
+function isSwapped({ back, ownKey }: Due): boolean {
+  return ownKey.startsWith(EXCHANGE_KEY) !== back.report_key.startsWith(EXCHANGE_KEY)
+}
+
+/** The sales that are not booked as returned, although the return that ended them is booked: on another sale. */
+function strayOf(reports: readonly Report[], returns: PieceHistory['returns']): Report[] {
+  const booked = new Set(reports.filter((report) => report.is_booked === 1).map((report) => report.report_key))
+  return reports.filter((sale) => sale.is_booked === 0 && booked.has(returns.get(sale.report_key) ?? ''))
+}
+
+/** Sales with such an exception at once, so that a transaction stays short. */
+const UNCLEAR_AT_ONCE = 10
+
+/** What is booked stays, so people must look at the amounts of these sales. */
+async function raiseUnclear(call: Call, store: Row<'store'>, sales: readonly Report[]): Promise<void> {
+  const byPurchase = new Map(sales.map((sale) => [sale.purchase_id, sale]))
+  for (const sale of [...byPurchase.values()].slice(0, UNCLEAR_AT_ONCE))
+    await raiseException(
+      { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      {
+        storeId: store.store_id,
+        kind: 'return_unclear',
+        subject: sale.report_key,
+        purchaseId: sale.purchase_id ?? undefined,
+        detail:
+          'goods of this sale came back, but their return was booked on an earlier sale before this one was known: check the amounts of both',
+      },
+    )
+}
+
 /** The sales after which a piece came back, of which no return is booked, each with a return that is not booked. */
 function dueOf(reports: readonly Report[], returns: PieceHistory['returns']): Due[] {
   const matched = new Set(returns.values())
@@ -149,7 +191,7 @@ function dueOf(reports: readonly Report[], returns: PieceHistory['returns']): Du
   for (const sale of [...sales.filter(own), ...sales.filter((each) => !own(each))]) {
     const i = backs.indexOf(own(sale) ?? (backs[0] as Report))
     const [back] = i < 0 ? [] : backs.splice(i, 1)
-    if (back) due.push({ sale, back })
+    if (back) due.push({ sale, back, ownKey: returns.get(sale.report_key) ?? back.report_key })
   }
   return due
 }
@@ -297,9 +339,6 @@ function moveOf(
   const isOver = isSold(status) && (isBack || (current !== undefined && returns.has(current.report_key)))
   return isOver || (status === 'returned' && last.resellable === 1) ? { by: last, to: undefined } : undefined
 }
-
-/** Statuses of goods whose sale ended. */
-const MAY_BE_SOLD: ReadonlySet<string> = new Set(['sellable', 'returned', 'cancelled'])
 
 async function bindTo(
   call: Call,

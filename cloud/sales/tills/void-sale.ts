@@ -28,6 +28,21 @@ export interface VoidResult {
   released: ReleasedUnit[]
 }
 
+/** Subject of the exception about a sale of this agent that has the number of another one. */
+export const conflictKey = (saleKey: string, agentId: string) => `${saleKey}/${agentId}`
+
+/** True if this agent means a sale of its own, which was not booked because another one has its number. */
+async function isConflict({ db }: Call, store: Row<'store'>, saleKey: string, agentId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('protection_exception')
+    .select('exception_id')
+    .where('store_id', '=', store.store_id)
+    .where('kind', '=', 'sale_conflict')
+    .where('subject', '=', conflictKey(saleKey, agentId))
+    .executeTakeFirst()
+  return found !== undefined
+}
+
 /** Voids a sale, wherever it was recorded. A void that arrives before its sale waits for it. */
 export async function voidSaleOf(
   call: Call,
@@ -37,7 +52,9 @@ export async function voidSaleOf(
 ): Promise<VoidResult> {
   const key = saleKeyOf(store.store_id, name)
   const known = await findSale(call.db, key)
-  if (known?.purchase_id) return voidRecorded(call, store, known, reason)
+  if (known && agentId !== undefined && agentId !== known.agent_id && (await isConflict(call, store, key, agentId)))
+    return { released: [] }
+  if (known?.purchase_id) return voidRecorded(call, store, known, { reason, voidedMs: storedMs })
   if (known?.state === 'void') return { ...(known.content === null && { waiting: true as const }), released: [] }
   await saveSale(call.db, {
     sale_key: key,
@@ -68,16 +85,19 @@ export async function voidTillPurchase(
 ): Promise<Row<'purchase'>> {
   const sale = purchase.cti === null ? undefined : await findSale(call.db, purchase.cti)
   if (!sale || purchase.status === 'CANCELLED') return cancelPurchase(call, purchase, reason)
-  await voidRecorded(call, store, sale, reason)
+  await voidRecorded(call, store, sale, { reason, voidedMs: call.nowMs })
   return readPurchase(call.db, purchase.purchase_id)
 }
 
-/** Voids a recorded sale: its rights end, its goods alarm, and goods that were released are on hold. */
+/**
+ * Voids a recorded sale: its rights end, its goods alarm, and goods that were released are on hold. `voidedMs`: when a
+ * till voided it.
+ */
 export async function voidRecorded(
   call: Call,
   store: Row<'store'>,
   sale: Row<'till_sale'>,
-  reason: string | undefined,
+  { reason, voidedMs }: { reason?: string | undefined; voidedMs: number },
 ): Promise<VoidResult> {
   const { db } = call
   const purchaseId = sale.purchase_id ?? ''
@@ -97,7 +117,7 @@ export async function voidRecorded(
     }),
   )
   const pieces = (await piecesOfReport(db, sale.sale_key)).map((piece) => piece.item_id)
-  await keepReturnsOf(call, store, sale.sale_key, pieces)
+  await keepReturnsOf(call, store, { saleKey: sale.sale_key, voidedMs }, pieces)
   await cancelPurchase(call, purchase, reason, { reportedMs: call.nowMs })
   await saveSale(db, { ...sale, state: 'void' })
   const exchanged = await undoExchange(call, store, sale)

@@ -1,6 +1,9 @@
 import { tagsOf, type KeptReturn } from '../../../policy/till-sale.ts'
+import { isSold } from '../../../policy/item-status.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { readUnits } from '../../shop/purchases/queries.ts'
 import { piecesLeft } from '../../../policy/decimals.ts'
@@ -18,20 +21,23 @@ export async function wantedOf(
   gone: ReturnType<typeof returnedPieces>,
   request: KeptReturn,
 ): Promise<Wanted[]> {
-  if (request.lines)
-    return request.lines.map(({ lineId, quantity, ...tags }, i) => {
+  if (request.lines) {
+    const wanted = request.lines.map(({ lineId, quantity, ...tags }, i): Wanted => {
       const line = all.find(({ till_line, line_id }) => till_line === lineId || line_id === lineId)
       if (!line)
         throw notFound('line of this sale', {
           path: `lines[${i}].lineId`,
           fix: 'send the lineId of recordSales, its position, or the itemLineId of fetchPurchase',
         })
-      if (quantity !== undefined && line.weight_grams === null && !Number.isInteger(quantity))
+      // 2 kg of weighed goods look like two pieces.
+      if (quantity !== undefined && line.weight_grams === null && line.tagged === 1 && !Number.isInteger(quantity))
         throw invalid(`lines[${i}].quantity`, 'must be whole, because the line has pieces')
       // Weighed goods are one piece, and a part of their weight is a part of it.
       const count = quantity === undefined ? undefined : (quantity * 1_000) / (line.weight_grams ?? 1_000)
       return { itemLineId: line.line_id, quantity: count, ...tags }
     })
+    return [...groupBy(wanted, (wish) => wish.itemLineId).values()].map(joined)
+  }
   const tags = tagsOf(request)
   if (tags.length === 0) {
     const left = all.filter(
@@ -43,16 +49,68 @@ export async function wantedOf(
   }
   const bound = (await readUnits(db, purchaseId)).filter((unit) => unit.bound === 1)
   const lineOf = new Map(bound.map((unit) => [unit.item_id, unit.line_id]))
-  const wanted = new Map<string, { itemLineId: string; epcs: string[]; tagUids: string[]; tagIds: string[] }>()
+  const wanted = new Map<string, TagsOfLine>()
   const itemOf = await itemsWith(db, tenant, [request])
   for (const { kind, id, isValid } of tags) {
     const item = isValid ? itemOf({ [kind]: id }) : undefined
     const lineId = lineOf.get(item?.item_id ?? '') ?? item?.line_id ?? ''
-    if (!all.some((line) => line.line_id === lineId))
-      throw invalid(`${kind}s`, `${id} is not a piece of this sale`, 'item_unknown')
-    const wish = wanted.get(lineId) ?? { itemLineId: lineId, epcs: [], tagUids: [], tagIds: [] }
-    wish[`${kind}s`].push(id)
-    wanted.set(lineId, wish)
+    const isOfSale = all.some((line) => line.line_id === lineId)
+    const itemLineId = isOfSale ? lineId : lineOfDoubtful(all, gone, item)?.line_id
+    if (itemLineId === undefined) throw invalid(`${kind}s`, `${id} is not a piece of this sale`, 'item_unknown')
+    const wish = wanted.get(itemLineId) ?? { itemLineId, quantity: 0, epcs: [], tagUids: [], tagIds: [] }
+    wish.quantity++
+    if (isOfSale) wish[`${kind}s`].push(id)
+    wanted.set(itemLineId, wish)
   }
-  return [...wanted.values()]
+  return [...wanted.values()].map(({ quantity, ...wish }) => {
+    const named = wish.epcs.length + wish.tagUids.length + wish.tagIds.length
+    return quantity > named ? { ...wish, quantity } : wish
+  })
+}
+
+interface TagsOfLine {
+  itemLineId: string
+  quantity: number
+  epcs: string[]
+  tagUids: string[]
+  tagIds: string[]
+}
+
+/**
+ * The line of a tag that the sale kept as doubtful, so that it is no piece of it: the only line of its product with
+ * pieces left, or the only line with pieces left if the tag is unknown.
+ */
+function lineOfDoubtful(
+  all: WholePurchase['lines'],
+  gone: ReturnType<typeof returnedPieces>,
+  item: Row<'protected_item'> | undefined,
+): Row<'purchase_line'> | undefined {
+  if (item && isSold(item.item_status)) return undefined
+  const left = all.filter(
+    (line) => !isCoupon(line) && piecesLeft(soldPieces(line), gone.get(line.line_id)?.quantity) > 0,
+  )
+  const ofProduct = left.filter((line) => item !== undefined && line.product_id === item.product_id)
+  const [only, ...others] = ofProduct.length > 0 ? ofProduct : left
+  return others.length === 0 ? only : undefined
+}
+
+/** Entries of one line as one. */
+function joined(wishes: readonly Wanted[]): Wanted {
+  const [first] = wishes
+  if (first === undefined || wishes.length === 1) return first as Wanted
+  const tags = (name: 'epcs' | 'tagUids' | 'tagIds') => wishes.flatMap((wish) => wish[name] ?? [])
+  const counts = wishes.map((wish) => {
+    const named = (wish.epcs?.length ?? 0) + (wish.tagUids?.length ?? 0) + (wish.tagIds?.length ?? 0)
+    return wish.quantity ?? (named > 0 ? named : undefined)
+  })
+  // An entry without a quantity means all that is left.
+  const isAll = counts.includes(undefined)
+  const quantity = isAll ? undefined : counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+  return {
+    itemLineId: first.itemLineId,
+    quantity,
+    epcs: tags('epcs'),
+    tagUids: tags('tagUids'),
+    tagIds: tags('tagIds'),
+  }
 }

@@ -41,6 +41,14 @@ export const findPurchaseOfReceipt = preparedRow((db, cti: string) =>
   db.selectFrom('purchase').selectAll().where('cti', '=', cti),
 )
 
+/**
+ * Ends that this identity names a purchase, because a till uses the number of its sale again. Its receipts expired long
+ * ago.
+ */
+export async function freeIdentity(db: Db, cti: string): Promise<void> {
+  await db.updateTable('purchase').set({ cti: null }).where('cti', '=', cti).execute()
+}
+
 /** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */
 export const findPurchaseOfCheckout = preparedRow((db, checkoutSessionId: string) =>
   db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', checkoutSessionId),

@@ -275,7 +275,7 @@ async function attempt(
     for (const run of deferred) run()
     return applied
   } catch (error) {
-    if (!(error instanceof Error) || !FAULTS_OF_ROWS.some((kind) => error instanceof kind)) throw error
+    if (!isFaultOfRow(error)) throw error
     await undo.execute(db)
     await release.execute(db)
     return error
@@ -284,6 +284,12 @@ async function attempt(
 
 /** Errors that the row causes each time, so that it must not stop the rows behind it: refusals, broken rules, our faults. */
 const FAULTS_OF_ROWS = [Failure, BrokenInvariant, TypeError, RangeError]
+
+function isFaultOfRow(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  return FAULTS_OF_ROWS.some((kind) => error instanceof kind) || code.startsWith('SQLITE_CONSTRAINT')
+}
 
 async function applyAll(
   call: IngestCall,

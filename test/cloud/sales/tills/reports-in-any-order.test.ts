@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pruneSales } from '../../../../cloud/sales/tills/due-sales.ts'
+import type { TillEvidence } from '../../../../policy/journal.ts'
+import { keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
+
+/**
+ * Cases that an attacker found: voids, exchanges, named returns and copies by the server, in an order in which the cloud
+ * first knows less than the agents did.
+ */
+const { platform, forward } = movablePlatform()
+const DAY_MS = 86_400_000
+let shop: Shop
+let home: TestAgent
+let other: TestAgent
+beforeAll(async () => {
+  shop = await openShop('sqlite', { platform })
+  home = await enrolTestAgent(shop)
+  other = await enrolTestAgent(shop)
+  const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+  const tillSales = { ...policy.tillSales, agents: [home.agentId, other.agentId], salesPerHour: 100_000 }
+  await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales } })
+})
+afterAll(() => shop.stop())
+
+let number = 0
+const ago = (minutes: number) => platform.clock.wall() - minutes * 60_000
+/** A piece that has been in the store for hours, so that the agents knew it. */
+async function piece(): Promise<string> {
+  const { epc } = await shop.newItem(shop.products[0])
+  await later(7_200_000)
+  return epc as string
+}
+async function later(ms: number): Promise<void> {
+  forward(ms)
+  await home.login()
+  await other.login()
+}
+const line = (priceUnit: number, epcs: string[], quantity = 1): Json => ({
+  name: 'Jacke',
+  quantity,
+  priceUnit,
+  vat: 19,
+  ...(epcs.length > 0 && { epcs }),
+})
+/** A sale of these minutes ago. */
+const sale = (minutes: number, ...lines: Json[]): Json => ({
+  saleId: `r${++number}`,
+  tillId: 'till-3',
+  occurredAt: new Date(ago(minutes)).toISOString(),
+  lines,
+})
+const exchange = (minutes: number, sold: string, back: string) =>
+  sale(minutes, line(1_000, [sold]), line(1_000, [back], -1))
+const sold = (each: Json, fields: Json = {}): TillEvidence => ({
+  kind: 'sale',
+  sale: keptSale(shop.storeId, each as TillSale),
+  items: [0, 0],
+  ...fields,
+})
+const voided = ({ saleId, tillId }: Json): TillEvidence => ({ kind: 'sale_void', saleId, tillId })
+const requestOf = (fields: Json): Json => ({ returnId: `b${++number}`, tillId: 'till-3', resellable: true, ...fields })
+const back = (request: Json): TillEvidence => ({
+  kind: 'sale_return',
+  return: keptReturn(shop.storeId, request as TillReturn),
+})
+const report = async (by: TestAgent, minutes: number, evidence: TillEvidence) =>
+  expect((await by.report([by.row({ evidence, atMs: ago(minutes) })])).body).toMatchObject({ accepted: 1 })
+const statusOf = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+const refundedOf = async ({ saleId }: Json): Promise<number> =>
+  (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId })).purchases[0].refunded ?? 0
+const unclear = async () =>
+  (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'return_unclear', limit: 200 })).exceptions.length
+
+describe('a piece', () => {
+  it('that was voided and sold again comes back once, whichever agent reports first', async () => {
+    for (const isReturnFirst of [true, false]) {
+      const epc = await piece()
+      const [first, again] = [sale(30, line(1_000, [epc])), sale(20, line(1_500, [epc]))]
+      const returned = () => report(other, 5, back(requestOf({ epcs: [epc] })))
+      if (isReturnFirst) await returned()
+      await report(home, 30, sold(first))
+      await report(home, 25, voided(first))
+      await report(home, 20, sold(again))
+      if (!isReturnFirst) await returned()
+      expect([await statusOf(epc), await refundedOf(again)]).toEqual(['sellable', 15])
+    }
+  })
+
+  it('is booked by the return that names its sale before a return by its tag', async () => {
+    const epc = await piece()
+    const [first, again] = [sale(30, line(1_000, [epc])), sale(20, line(1_500, [epc]))]
+    await report(other, 25, back(requestOf({ saleId: first['saleId'], resellable: false })))
+    await report(other, 5, back(requestOf({ epcs: [epc] })))
+    await report(home, 30, sold(first))
+    await report(home, 20, sold(again))
+    expect([await statusOf(epc), await refundedOf(first), await refundedOf(again)]).toEqual(['sellable', 10, 15])
+  })
+
+  it('that came back with another sale alarms, although its void was known before its next sale', async () => {
+    const [epc, another] = [await piece(), await piece()]
+    const first = sale(40, line(1_000, [epc]))
+    await report(home, 40, sold(first))
+    await report(home, 35, voided(first))
+    await report(other, 10, sold(exchange(10, another, epc)))
+    await report(home, 30, sold(sale(30, line(4_000, [epc]))))
+    expect(['cancelled', 'returned']).toContain(await statusOf(epc))
+  })
+
+  it('that came back with another sale and was sold again stays paid if the server sends the day first', async () => {
+    const [epc, another] = [await piece(), await piece()]
+    const day = [sale(40, line(1_000, [epc])), exchange(30, another, epc), sale(10, line(4_000, [epc]))]
+    for (const each of day) await shop.ok('recordSales', { storeId: shop.storeId, sales: [each] })
+    expect(await statusOf(epc)).toBe('paid')
+    for (const [i, each] of day.entries()) await report(other, [40, 30, 10][i] ?? 0, sold(each))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('of which the server sends a return first is paid by the sale after it', async () => {
+    const epc = await piece()
+    const request = requestOf({ epcs: [epc], resellable: false })
+    await report(home, 40, sold(sale(40, line(1_000, [epc]))))
+    await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })
+    await report(other, 20, sold(sale(20, line(4_000, [epc]))))
+    await report(home, 30, back(request))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
+  it('is not sold again by a copy of its sale that a till sends after it came back', async () => {
+    const epc = await piece()
+    const copied = sale(30, line(1_000, [epc]))
+    await report(home, 20, back(requestOf({ epcs: [epc] })))
+    await report(home, 10, sold(copied, { announcedMs: ago(30) }))
+    expect(await statusOf(epc)).toBe('sellable')
+    await report(other, 30, sold(copied))
+    expect([await statusOf(epc), await refundedOf(copied)]).toEqual(['sellable', 10])
+  })
+
+  it('has an exception if its return is booked on a sale that ended otherwise', async () => {
+    const before = await unclear()
+    const [epc, another] = [await piece(), await piece()]
+    await report(home, 40, sold(sale(40, line(1_000, [epc]))))
+    await report(other, 5, back(requestOf({ epcs: [epc] })))
+    await report(home, 30, sold(exchange(30, another, epc)))
+    await report(home, 20, sold(sale(20, line(4_000, [epc]))))
+    expect([await statusOf(epc), (await unclear()) > before]).toEqual(['sellable', true])
+  })
+})
+
+describe('a return', () => {
+  it('takes back the tags that it names, although it names a sale that is not here, or is old', async () => {
+    const [fresh, epc] = [await piece(), await piece()]
+    await report(home, 10, sold(sale(10, line(1_000, [fresh]))))
+    await report(home, 5, back(requestOf({ saleId: 'mistyped', epcs: [fresh] })))
+    expect(await statusOf(fresh)).toBe('sellable')
+    const old = sale(0, line(1_000, [epc]))
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [old] })
+    await later(91 * DAY_MS)
+    await shop.cloud.db.database.write((db) => pruneSales(db, platform.clock.wall()))
+    const request = requestOf({ saleId: old['saleId'], epcs: [epc] })
+    expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })).toMatchObject({
+      results: [{ amountCent: 1_000, items: [{ itemStatus: 'sellable' }] }],
+    })
+  })
+
+  it('that is refused leaves nothing, so that its repetition is refused, too', async () => {
+    const epc = await piece()
+    const requests = Array.from({ length: 11 }, () => requestOf({ epcs: [epc] }))
+    const send = (request: Json | undefined) => shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })
+    for (const request of requests.slice(0, 10)) expect(await send(request)).toMatchObject({ recorded: 1 })
+    for (const refused of [requests[10], requests[10]])
+      expect(await send(refused)).toMatchObject({ errors: [{ code: 'too_many_waiting_returns' }] })
+  })
+
+  it('may name a line several times, and a part of weighed goods of whole kilograms', async () => {
+    const [one, two] = [await piece(), await piece()]
+    const of = sale(0, line(1_000, [one, two], 2), { name: 'Äpfel', quantity: 2, priceUnit: 300, vat: 7 })
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+    const lines = [
+      { lineId: '1', epcs: [one] },
+      { lineId: '1', epcs: [two] },
+      { lineId: '2', quantity: 0.5 },
+    ]
+    const request = requestOf({ saleId: of['saleId'], lines })
+    expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })).toMatchObject({
+      errors: [],
+      results: [{ amountCent: 2_150 }],
+    })
+  })
+
+  it('may name a tag that was doubtful at the sale', async () => {
+    const of = sale(0, line(1_000, ['3034257BF7194E4000FFFFFF']))
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+    const request = requestOf({ saleId: of['saleId'], epcs: ['3034257BF7194E4000FFFFFF'] })
+    expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })).toMatchObject({
+      results: [{ amountCent: 1_000 }],
+    })
+  })
+})
+
+describe('a number of a sale', () => {
+  it('may be used again after 90 days, and the goods of before are no longer named by it', async () => {
+    const first = sale(0, line(1_000, []))
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [first] })
+    await later(91 * DAY_MS)
+    await shop.cloud.db.database.write((db) => pruneSales(db, platform.clock.wall()))
+    const again = { ...sale(0, line(2_000, [])), saleId: first['saleId'] }
+    await report(home, 0, sold(again))
+    const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, limit: 2 })
+    expect(purchases.map(({ total }: Json) => total)).toContain(20)
+    expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns: [requestOf({ saleId: first['saleId'] })] })) //
+      .toMatchObject({ results: [{ amountCent: 2_000 }] })
+  })
+
+  it('that two agents use: a void by the second does not void the sale of the first', async () => {
+    const [epc, another] = [await piece(), await piece()]
+    const first = sale(30, line(1_000, [epc]))
+    await report(home, 30, sold(first))
+    await report(other, 29, sold({ ...first, lines: [line(4_000, [another])] }))
+    await report(other, 20, voided(first))
+    expect(await statusOf(epc)).toBe('paid')
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'sale_conflict' })
+    expect(exceptions[0].detail).toContain('4000 cents')
+  })
+})
