@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
@@ -131,8 +132,9 @@ const renumber = preparedForMany((db, itemIds, p: { first: number; storeId: stri
     )
     .set((eb) => ({ item_seq: eb('numbered.place', '+', p.first) }))
     .whereRef('protected_item.item_id', '=', 'numbered.item_id')
-    // Skips an item that was moved to another store, because the other store numbers the item now.
-    .where('protected_item.store_id', '=', p.storeId),
+    // Skips an item that was moved to another store, because the other store numbers the item now. As an expression: by
+    // the column, SQLite would read all items of the store.
+    .where(sql`protected_item.store_id || ''`, '=', p.storeId),
 )
 
 const itemsIn = prepared((db, p: { purchaseId: string }) =>

@@ -1,10 +1,6 @@
-import Sqlite from 'better-sqlite3'
-import { Kysely, PostgresDialect, SqliteDialect, type CompiledQuery, type LogEvent } from 'kysely'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { agentReader } from '../../../../cloud/protection/agents/administration/agent-operations.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
-import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
 import { listStores } from '../../../../cloud/platform/stores/queries.ts'
 import { storesById } from '../../../../cloud/platform/stores/own-store.ts'
 import { exceptionReader, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
@@ -13,6 +9,7 @@ import { firstIdAt } from '../../../../policy/ids.ts'
 import { agentTopic } from '../../../../policy/mqtt-topics.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { openQueryPlans, type QueryPlans } from '../../../support/query-plans.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
@@ -183,38 +180,13 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
   })
 
   describe('read by an index', () => {
-    const queries: CompiledQuery[] = []
-    let db: Db
-    let close: () => Promise<void> | void
+    let plans: QueryPlans
     beforeAll(async () => {
-      const { location } = shop.cloud.db
-      const log = (event: LogEvent) => void queries.push(event.query)
-      if ('file' in location) {
-        const file = new Sqlite(location.file)
-        db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }), log })
-        close = () => void file.close()
-      } else {
-        const pool = new pg.Pool({ connectionString: location.url })
-        db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }), log })
-        close = () => pool.end()
-      }
+      plans = openQueryPlans(shop.cloud.db.location)
       await shop.cloud.db.database.write(fill)
-      await sqlOf('ANALYZE')
+      await plans.analyze()
     })
-    afterAll(() => close())
-
-    const sqlOf = async (sql: string, parameters: readonly unknown[] = []) =>
-      (await db.executeQuery<Json>({ sql, parameters, query: { kind: 'RawNode' } } as unknown as CompiledQuery)).rows
-    const plansOf = async (work: () => Promise<unknown>): Promise<string[]> => {
-      queries.length = 0
-      await work()
-      const plans = []
-      for (const { sql, parameters } of queries.splice(0)) {
-        const rows = await sqlOf(`EXPLAIN ${kind === 'sqlite' ? 'QUERY PLAN ' : ''}${sql}`, parameters)
-        plans.push(rows.map((row) => row.detail ?? row['QUERY PLAN']).join('\n'))
-      }
-      return plans
-    }
+    afterAll(() => plans.close())
 
     const tenant: StoreScope = { tenant: 'acc_1.test', packages: undefined }
     const gated: StoreScope = { tenant: 'acc_1.test', packages: ['GROW', 'PRIME'] }
@@ -236,13 +208,13 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       ['a kind in a store', store, { kind: 'rare' }, /exception_by_store_kind\b/],
     ]
     it.each(cases)('exceptions: %s', async (_name, scope, filter, index) => {
-      const reader = exceptionReader(db, { ...filter, limit: 20 })
-      const plans = await plansOf(async () => {
+      const reader = exceptionReader(plans.db, { ...filter, limit: 20 })
+      const read = await plans.of(async () => {
         await reader.ids(scope, 21)
         await reader.count(scope, 10_000)
       })
-      expect(plans).toHaveLength(2)
-      for (const plan of plans) {
+      expect(read).toHaveLength(2)
+      for (const plan of read) {
         // PostgreSQL chooses among the indexes by cost.
         expect(plan).toMatch(kind === 'sqlite' ? index : /Index/)
         expect(plan).not.toMatch(/Seq Scan on (agent|protection)|SCAN protection_exception|TEMP B-TREE/)
@@ -251,6 +223,7 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     })
 
     it('lists read neither policies of stores nor devices of agents, which may be long', async () => {
+      const { db, queries } = plans
       queries.length = 0
       await agentReader(db, { nowMs: 0, limit: 20 }).rows(['agt_1'])
       await listStores(db, 'acc_1.test', 10)
@@ -260,8 +233,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     })
 
     it('agents of an account', async () => {
-      const reader = agentReader(db, { nowMs: 0, limit: 20 })
-      for (const plan of await plansOf(() => reader.ids(tenant, 21))) {
+      const reader = agentReader(plans.db, { nowMs: 0, limit: 20 })
+      for (const plan of await plans.of(() => reader.ids(tenant, 21))) {
         expect(plan).toMatch(/agent_by_tenant/)
         expect(plan).not.toMatch(/TEMP B-TREE/)
       }
