@@ -1,3 +1,5 @@
+import type { TagName } from '../device-drivers/kit/device.ts'
+import type { LeavingUnit } from './decisions/claim-exit.ts'
 import { DEFAULT_IN_STORE_CODES } from '../policy/gs1/in-store-code.ts'
 import type { Announced } from '../policy/documents/home-messages.ts'
 import type { Platform } from '../policy/platform.ts'
@@ -346,14 +348,16 @@ export class Agent {
       syncItems: link.poll,
       claimExit: exitClaimer(authorizeParts),
       isSaleOver: (saleKey) => isSaleOver(this, saleKey),
-      onLeft: (deviceId, tag, { cti, ordinal, exp }) =>
+      onLeft: (deviceId, tag, { cti, ordinal, exp }) => {
+        this.#noteLeft({ cti, ordinal, exp }, tag)
         this.notices.send({
           deviceId,
           protectionAction: 'authorize_exit',
           releasedS: Math.floor(this.#base.nowMs() / 1_000),
           ...tag,
           proof: { cti: Buffer.from(cti).toString('hex'), ordinal, exp },
-        }),
+        })
+      },
       onAlarm: (deviceId, tag, assessment, eventId) =>
         this.#show(deviceId, alarmResult(tag, assessment, { offline: !link.isOnline, eventId, items: this.items })),
       operatorName: (id) => this.trust.policy?.operators.find(({ operatorId }) => operatorId === id)?.name,
@@ -417,6 +421,7 @@ export class Agent {
     if (announced.protectionAction === 'authorize_exit') {
       const left = verifyExit(this.#base, announced, senderId)
       if (!left.ok) return left.why
+      this.#noteLeft(left.unit, left.tag)
       this.gates.onLeftElsewhere(left.unit, left.tag)
       return undefined
     }
@@ -424,6 +429,14 @@ export class Agent {
     if (!checked.ok) return checked.why
     this.gates.onReleased(checked.unit)
     return undefined
+  }
+
+  /** Notes durably that a tag has left for a unit of a receipt. On a full disk, the gates remember it for an hour. */
+  #noteLeft({ cti, ordinal, exp }: LeavingUnit, tag: TagName): void {
+    if (!('epc' in tag)) return
+    const { claims, commits } = this.#stored.ledger
+    const unit = { cti: Buffer.from(cti).toString('hex'), ordinal }
+    commits.durably(() => claims.noteLeft(unit, tag.epc, exp)).catch(() => undefined)
   }
 
   #show(deviceId: string, result: ScanResult): void {

@@ -42,14 +42,23 @@ interface Accepted {
   tags: Map<string, number>
 }
 
-/** The receipts of one gate. */
-export function acceptedReceipts(): AcceptedReceipts {
+/** The receipts of one gate. `tagsNow`: tags for which units of a receipt were used meanwhile, also at other devices. */
+export function acceptedReceipts(tagsNow: (cti: Uint8Array) => readonly TagEntry[]): AcceptedReceipts {
   let accepted: Accepted[] = []
 
   function take(receipt: Accepted, tag: string, isPaid: boolean): boolean {
     if (receipt.tags.has(tag)) return true
-    for (const entry of entriesFor(receipt.cti, tag, isPaid)) {
-      const ordinal = receipt.left.get(entry)?.shift()
+    const names = entriesFor(receipt.cti, tag, isPaid).filter((entry) => receipt.left.has(entry))
+    const used = names.length === 0 ? [] : tagsNow(receipt.cti)
+    const own = used.find((each) => each.tag === tag)
+    if (own) {
+      receipt.tags.set(tag, own.entry)
+      return true
+    }
+    for (const entry of names) {
+      const free = (receipt.left.get(entry) ?? []).filter((n) => used.every((each) => each.entry !== n))
+      const ordinal = free.shift()
+      receipt.left.set(entry, free)
       if (ordinal === undefined) continue
       receipt.tags.set(tag, ordinal)
       return true

@@ -171,7 +171,7 @@ export class GateLane {
   readonly #recently: Deduplicator = deduplicator()
   readonly #presence: Presence
   readonly #alarms: GateAlarms
-  readonly #receipts: AcceptedReceipts = acceptedReceipts()
+  readonly #receipts: AcceptedReceipts
   readonly #departures: Departures = departures()
   readonly #late: LateReads
   readonly #waitingForItems = new Set<string>()
@@ -186,6 +186,7 @@ export class GateLane {
     const { clock, timers } = platform
     const nowMs = clock.elapsed()
     this.#parts = parts
+    this.#receipts = acceptedReceipts(parts.tagsOfReceipt)
     this.#presence = new Presence({
       stationaryTags: stationaryTags ?? [],
       calibratingUntilMs: stationaryTags ? nowMs : nowMs + CALIBRATION_MS,

@@ -197,6 +197,11 @@ export class Claims {
     return this.#free.isOfOther({ cti, ordinal }, goods)
   }
 
+  /** Notes that a tag has left for a unit of a receipt, which is then for no other tag. `exp`: expiry of the receipt, s. */
+  noteLeft(unit: ReceiptUnit, epc: string, exp: number): void {
+    this.#unitTags.noteLeft(unit, epc, exp + RECEIPT_LIFE)
+  }
+
   /** Units of a receipt that were used for a named tag. */
   tagsOf(cti: string): { ordinal: number; epc: string }[] {
     return this.#unitTags.unitsOf(cti)

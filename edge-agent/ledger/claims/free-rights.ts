@@ -95,9 +95,13 @@ export class FreeRights {
     const isFree = (right: ReceiptRight) => this.isFreeHere(right, { operator: false })
     const known = this.#tags.tagOf(unit)
     if (known !== undefined && epc !== undefined)
-      return known !== epc && !(isFree(exit) && isFree({ ...unit, rightClass: 'release' }))
+      return known.epc !== epc && (known.hasLeft || !(isFree(exit) && isFree({ ...unit, rightClass: 'release' })))
     if (rightClass !== 'release' || !unlessLeft) return false
-    return !isFree(exit) || (knowsReported !== true && this.#redeemed.isRedeemedElsewhere(exit, nowMs))
+    return (
+      known?.hasLeft === true ||
+      !isFree(exit) ||
+      (knowsReported !== true && this.#redeemed.isRedeemedElsewhere(exit, nowMs))
+    )
   }
 
   /** Returns the attempt number for the next claim of the right. Undefined if the right may not be claimed. */
@@ -146,6 +150,7 @@ export interface ReceiptUnit {
 /** The tags for which units of receipts were used, as the requests named them. */
 export class UnitTags {
   readonly #note
+  readonly #noteLeft
   readonly #tagOf
   readonly #unitsOf
   readonly #unitOf
@@ -154,8 +159,12 @@ export class UnitTags {
     this.#note = db.prepare(
       'INSERT INTO unit_tag (cti, ordinal, epc, until_s) VALUES (?, ?, ?, ?) ON CONFLICT (cti, ordinal) DO UPDATE SET epc = excluded.epc, until_s = MAX(until_s, excluded.until_s)',
     )
-    this.#tagOf = db.prepare<[string, number], { epc: string }>(
-      'SELECT epc FROM unit_tag WHERE cti = ? AND ordinal = ?',
+    // The first tag that left for a unit stays the one.
+    this.#noteLeft = db.prepare(
+      'INSERT INTO unit_tag (cti, ordinal, epc, until_s, has_left) VALUES (?, ?, ?, ?, 1) ON CONFLICT (cti, ordinal) DO UPDATE SET epc = CASE has_left WHEN 1 THEN epc ELSE excluded.epc END, has_left = 1',
+    )
+    this.#tagOf = db.prepare<[string, number], { epc: string; has_left: number }>(
+      'SELECT epc, has_left FROM unit_tag WHERE cti = ? AND ordinal = ?',
     )
     this.#unitsOf = db.prepare<[string], { ordinal: number; epc: string }>(
       'SELECT ordinal, epc FROM unit_tag WHERE cti = ?',
@@ -169,8 +178,13 @@ export class UnitTags {
     this.#note.run(cti, ordinal, epc, untilS)
   }
 
-  tagOf({ cti, ordinal }: ReceiptUnit): string | undefined {
-    return this.#tagOf.get(cti, ordinal)?.epc
+  noteLeft({ cti, ordinal }: ReceiptUnit, epc: string, untilS: number): void {
+    this.#noteLeft.run(cti, ordinal, epc, untilS)
+  }
+
+  tagOf({ cti, ordinal }: ReceiptUnit): { epc: string; hasLeft: boolean } | undefined {
+    const row = this.#tagOf.get(cti, ordinal)
+    return row && { epc: row.epc, hasLeft: row.has_left === 1 }
   }
 
   unitsOf(cti: string): { ordinal: number; epc: string }[] {

@@ -86,9 +86,11 @@ const BASELINE = `
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
-  -- EPC of the goods for which a unit of a receipt was used: each unit is for one tag.
+  -- EPC of the goods for which a unit of a receipt was used: each unit is for one tag. has_left: the tag left for it, also
+  -- at a gate that is not sure of the direction and uses no exit right.
   CREATE TABLE unit_tag (
-    cti TEXT NOT NULL, ordinal INTEGER NOT NULL, epc TEXT NOT NULL, until_s INTEGER NOT NULL, PRIMARY KEY (cti, ordinal)) WITHOUT ROWID, STRICT;
+    cti TEXT NOT NULL, ordinal INTEGER NOT NULL, epc TEXT NOT NULL, until_s INTEGER NOT NULL,
+    has_left INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (cti, ordinal)) WITHOUT ROWID, STRICT;
   CREATE INDEX unit_tag_by_epc ON unit_tag (epc);
   -- Which right of a receipt each step of a token uses, as the deny list of the cloud reports it.
   CREATE TABLE token_right (

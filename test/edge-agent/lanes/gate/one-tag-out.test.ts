@@ -85,6 +85,39 @@ async function leaves(epc: string): Promise<boolean> {
 const showAtGate = (receipt: string) =>
   store.authorize({ deviceId: device('gate'), protectionAction: 'authorize_exit', receipt })
 
+/** A second agent, with a pad and a gate without inside and outside antennas. */
+async function openFarAgent() {
+  const register = (deviceType: string) =>
+    store.drive(store.shop.ok('registerDevice', { storeId: store.shop.storeId, deviceType }))
+  const pad = (await register('pos_deactivator')).deviceId
+  const farGate = (await register('exit_gate')).deviceId
+  const other = await addAgent(store, [pad, farGate], { lan, address: FAR_ADDRESS })
+  agents.set(FAR_ADDRESS, () => other.agent)
+  await store.until(
+    'both know',
+    () =>
+      [store.agent, other.agent].every(
+        ({ trust }) =>
+          trust.policy?.agents?.filter(({ url }) => url !== null).length === 2 &&
+          trust.policy.devices.some((each) => each.deviceId === pad && each.agentId === other.agent.identity.agentId),
+      ),
+    120_000,
+  )
+  return { pad, farGate, other }
+}
+
+/** Carries a tag through a gate without sides. Returns true if the gate is silent. */
+async function passesFar(other: Awaited<ReturnType<typeof addAgent>>, farGate: string, epc: string): Promise<boolean> {
+  const alarms = () => other.agent.gates.counts().get(farGate)?.alarms ?? 0
+  const before = alarms()
+  for (let i = 0; i < 3; i++) {
+    other.agent.gates.onReads(farGate, farGate, [{ tag: { epc }, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+    await store.world.advance(300)
+  }
+  await store.world.advance(2_000)
+  return alarms() === before
+}
+
 const NETWORKS = ['online', 'offline'] as const
 const TAG_IS = ['near', 'away'] as const
 const WAITS = { at_once: 1_000, after_two_minutes: 120_000 }
@@ -109,6 +142,21 @@ describe('a receipt that was shown at the gate and then at a lane', () => {
           expect((await detach({ receipt, epc: third })).authorized).toBe(false)
           expect(await leaves(third)).toBe(false)
         })
+})
+
+describe('a receipt that was shown at the gate before a lane released a named tag', () => {
+  for (const network of NETWORKS)
+    for (const waitMs of [500, 28_000])
+      it(`lets no second tag leave: ${network}, after ${waitMs} ms`, async () => {
+        const [first = '', second = ''] = [await newTag(), await newTag()]
+        const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+        if (network === 'offline') await offline()
+        expect((await showAtGate(receipt)).authorized).toBe(true)
+        await store.world.advance(500)
+        expect((await detach({ receipt, epc: first })).authorized).toBe(true)
+        await store.world.advance(waitMs)
+        expect(await leaves(second)).toBe(false)
+      })
 })
 
 describe('a unit of a receipt', () => {
@@ -253,24 +301,7 @@ describe('a receipt that released a label without its tag', () => {
 
   for (const network of NETWORKS)
     it(`covers one tag at the gates of two agents: ${network}`, async () => {
-      const register = (deviceType: string) =>
-        store.drive(store.shop.ok('registerDevice', { storeId: store.shop.storeId, deviceType }))
-      const pad = (await register('pos_deactivator')).deviceId
-      const farGate = (await register('exit_gate')).deviceId
-      const other = await addAgent(store, [pad, farGate], { lan, address: FAR_ADDRESS })
-      agents.set(FAR_ADDRESS, () => other.agent)
-      await store.until(
-        'both know',
-        () =>
-          [store.agent, other.agent].every(
-            ({ trust }) =>
-              trust.policy?.agents?.filter(({ url }) => url !== null).length === 2 &&
-              trust.policy.devices.some(
-                (each) => each.deviceId === pad && each.agentId === other.agent.identity.agentId,
-              ),
-          ),
-        120_000,
-      )
+      const { pad, farGate, other } = await openFarAgent()
       const tags = [await newTag(), await newTag()]
       await store.until('items', () => tags.every((epc) => other.agent.items.find('epc', epc) !== undefined), 120_000)
       const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
@@ -283,15 +314,27 @@ describe('a receipt that released a label without its tag', () => {
       await store.until('the notice', () => other.agent.notices.waiting === 0)
       expect(await leaves(tags[0] ?? '')).toBe(true)
       await store.until('the notice of the exit', () => store.agent.notices.waiting === 0)
-      const alarms = () => other.agent.gates.counts().get(farGate)?.alarms ?? 0
-      for (let i = 0; i < 3; i++) {
-        other.agent.gates.onReads(farGate, farGate, [
-          { tag: { epc: tags[1] ?? '' }, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() },
-        ])
-        await store.world.advance(300)
+      expect(await passesFar(other, farGate, tags[1] ?? '')).toBe(false)
+      await other.stop()
+    })
+
+  for (const network of NETWORKS)
+    it(`whose tag left at a gate without sides is released for no other one, at any agent: ${network}`, async () => {
+      const { pad, farGate, other } = await openFarAgent()
+      const [first = '', second = ''] = [await newTag(), await newTag()]
+      await store.until('the item', () => other.agent.items.find('epc', second) !== undefined, 120_000)
+      const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+      if (network === 'offline') {
+        await offline()
+        other.network(false)
+        await other.agent.link.poll()
       }
-      await store.world.advance(2_000)
-      expect(alarms()).toBe(1)
+      expect((await other.authorize({ deviceId: farGate, action: 'authorize_exit', receipt })).authorized).toBe(true)
+      expect(await passesFar(other, farGate, first)).toBe(true)
+      await store.world.advance(900_000)
+      expect((await detach({ receipt, epc: second })).authorized).toBe(false)
+      const label = await other.authorize({ deviceId: pad, action: 'deactivate_label', receipt })
+      expect(label.authorized).toBe(false)
       await other.stop()
     })
 })
