@@ -101,10 +101,8 @@ describe('a self-service lane', () => {
     for (let i = 0; i < 4; i++) await see([...sheet, epc])
     expect(store.pulses('detacher')).toBe(1)
     const { body } = await store.local('/v1/status')
-    const found = body.devices.filter((each: { findings: { code: string }[] }) => each.findings.length > 0)
-    expect(found).toMatchObject([
-      { deviceId: device('detacher'), state: 'ready', findings: [{ code: 'too_many_tags', isWarning: true }] },
-    ])
+    const own = body.devices.find((each: { deviceId: string }) => each.deviceId === device('detacher'))
+    expect(own).toMatchObject({ state: 'ready', findings: [{ code: 'too_many_tags', isWarning: true }] })
     const denied = (await events({ deviceId: device('detacher') })).filter(({ epc: tag }) => tag !== epc)
     expect(denied.length).toBeLessThan(240)
   })
