@@ -46,6 +46,11 @@ export function pageLimits({ limit, offset, cursor }: PageRequest, defaultLimit:
   return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }
 }
 
+/** Where to read on: after the last row that was read, or at the start of the page. */
+export function pageAfter(page: Page, lastId: string | undefined): Pick<Page, 'offset' | 'after'> {
+  return lastId === undefined ? page : { offset: 0, after: lastId }
+}
+
 /** Cuts a page out of a whole list that is sorted by id. */
 export function slicePage<T>(
   all: readonly T[],
@@ -72,19 +77,38 @@ export function toPage<T>(
 /** Characters of the stored texts of a page, beyond those of its first row: to read and write them takes about 30 ms. */
 const TEXT_AT_ONCE = 1_000_000
 
-/** A page of rows with long texts, which ends early. Expects limit + 1 rows, as `toPage`. */
-export function toPageWithinText<T>(
-  rows: readonly T[],
+/** Rows that a page with long texts reads at once: they may be the longest ones. */
+const ROWS_AT_ONCE = 20
+
+/**
+ * Reads a page of rows with texts that callers may make long, and ends it early by their length. It reads some rows,
+ * then as many as fit by their mean length.
+ *
+ * @param read Reads at most `limit` rows after `last`; undefined: from the start of the page.
+ */
+export async function readPageWithinText<T>(
+  read: (limit: number, last: T | undefined) => Promise<readonly T[]>,
   idOf: (row: T) => string,
   lengthOf: (row: T) => number,
-  page: Pick<Page, 'limit'>,
-): { items: T[]; nextCursor?: string } {
+  { limit }: Pick<Page, 'limit'>,
+): Promise<{ items: T[]; nextCursor?: string }> {
+  const rows: T[] = []
+  /** Number of the rows before the first one that does not fit. */
+  let fitting = 0
   let length = 0
-  const over = rows.findIndex((row, index) => {
-    length += lengthOf(row)
-    return index > 0 && length > TEXT_AT_ONCE
-  })
-  return over > 0 && over < page.limit ? toPage(rows, idOf, { limit: over }) : toPage(rows, idOf, page)
+  for (;;) {
+    const byMean = length === 0 ? ROWS_AT_ONCE : Math.ceil(((TEXT_AT_ONCE - length) * rows.length) / length)
+    // The extra row means that there is a next page.
+    const wanted = Math.min(limit + 1 - rows.length, ROWS_AT_ONCE, Math.max(byMean, 1))
+    const part = await read(wanted, rows.at(-1))
+    for (const row of part) {
+      rows.push(row)
+      length += lengthOf(row)
+      if (length <= TEXT_AT_ONCE || fitting === 0) fitting = rows.length
+    }
+    if (part.length < wanted || rows.length > limit || length > TEXT_AT_ONCE) break
+  }
+  return toPage(rows, idOf, { limit: Math.min(fitting, limit) })
 }
 
 /**

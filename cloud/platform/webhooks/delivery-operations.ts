@@ -5,7 +5,7 @@ import { knownCaller, rolesFrom } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorField, toPage, toPageWithinText, pageLimits, invalidCursor } from '../operations/paging.ts'
+import { cursorField, readPageWithinText, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
@@ -15,6 +15,11 @@ import { Delivery, DELIVERY_STATUSES, Envelope, Events, toDelivery, toEnvelope }
 
 const DEFAULT_PAGE = 50
 const EventName = z.enum([...EVENT_TYPES.keys()])
+
+interface TriedDelivery {
+  row: Row<'webhook_delivery'>
+  attempts: readonly Row<'webhook_attempt'>[]
+}
 
 export const fetchWebhookDeliveries = operation({
   name: 'fetchWebhookDeliveries',
@@ -39,22 +44,24 @@ export const fetchWebhookDeliveries = operation({
     const webhooks = webhookId === undefined ? await ownWebhooks(call, storeId) : [await ownWebhook(call, webhookId)]
     const page = pageLimits({ limit, cursor }, DEFAULT_PAGE)
     const webhookIds = webhooks.filter((w) => storeId === undefined || w.store_id === storeId).map((w) => w.webhook_id)
-    const rows = await listDeliveries(
-      call.db,
-      knownCaller(call.caller).tenant,
-      { webhookIds, ...filter },
-      { limit: page.limit + 1, after: page.after },
+    const { tenant } = knownCaller(call.caller)
+    const { items, ...more } = await readPageWithinText(
+      async (atMost, last: TriedDelivery | undefined): Promise<TriedDelivery[]> => {
+        const after = last?.row.delivery_id ?? page.after
+        const rows = await listDeliveries(call.db, tenant, { webhookIds, ...filter }, { limit: atMost, after })
+        const attempts = await readAttempts(
+          call.db,
+          rows.map((row) => row.delivery_id),
+        )
+        return rows.map((row) => ({ row, attempts: attempts.get(row.delivery_id) ?? [] }))
+      },
+      ({ row }) => row.delivery_id,
+      ({ attempts }) =>
+        attempts.reduce((sum, { error, answer }) => sum + (error?.length ?? 0) + (answer?.length ?? 0), 0),
+      page,
     )
-    const { items, ...more } = toPage(rows, (row) => row.delivery_id, page)
-    const attempts = await readAttempts(
-      call.db,
-      items.map((row) => row.delivery_id),
-    )
-    return {
-      success: true as const,
-      deliveries: items.map((row) => toDelivery(row, attempts.get(row.delivery_id) ?? [])),
-      ...more,
-    }
+    const deliveries = items.map(({ row, attempts }) => toDelivery(row, attempts))
+    return { success: true as const, deliveries, ...more }
   },
 })
 
@@ -206,9 +213,9 @@ export const fetchWebhookEvents = operation({
       events: events && eventNames(events),
       sinceMs: since === undefined ? undefined : Date.parse(since),
     }
-    const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
-    const { items, ...more } = toPageWithinText(
-      rows,
+    const { items, ...more } = await readPageWithinText(
+      (atMost, event: Row<'outbox_event'> | undefined) =>
+        listEvents(call.db, caller.tenant, filter, { limit: atMost, afterSeq: event?.seq ?? afterSeq }),
       (row) => row.event_id,
       (row) => row.data.length,
       page,

@@ -7,7 +7,7 @@ import { actorOf, keyCaller, rolesFrom } from '../../platform/foundation/caller.
 import { Failure, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { definedFields, Id, iso, Limit, ProductCodeText, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, toPage } from '../../platform/operations/paging.ts'
+import { cursorField, readPageWithinText } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { raiseDocumentVersions } from '../../platform/stores/queries.ts'
 import { ownStore, ownStores } from '../../platform/stores/own-store.ts'
@@ -190,8 +190,13 @@ export const fetchRecalls = operation({
     const caller = keyCaller(call.caller)
     const stores = storeId === undefined ? caller.storeIds : [(await ownStore(call, storeId)).store_id]
     const limit = Math.min(wanted, PAGE_LIMIT)
-    const rows = await listRecalls(call.db, caller.tenant, { stores, state, after: cursor, limit: limit + 1 })
-    const { items, nextCursor } = toPage(rows, (row) => row.recall_id, { limit })
+    const { items, nextCursor } = await readPageWithinText(
+      (atMost, last: Row<'product_recall'> | undefined) =>
+        listRecalls(call.db, caller.tenant, { stores, state, after: last?.recall_id ?? cursor, limit: atMost }),
+      (row) => row.recall_id,
+      (row) => row.store_ids?.length ?? 0,
+      { limit },
+    )
     const recalls = []
     for (const row of items) recalls.push(await describe(call, row))
     return { success: true as const, recalls, ...(nextCursor && { nextCursor }) }

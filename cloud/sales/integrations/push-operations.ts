@@ -22,7 +22,8 @@ import { findConnector } from './connectors.ts'
 import { findConnection, listErpRecords } from './queries.ts'
 import { sandboxWarnings } from './sandbox.ts'
 import { every15Seconds, vendorClient, failureOf, VendorFault } from './vendor-client.ts'
-import { toPage, pageLimits, invalidCursor } from '../../platform/operations/paging.ts'
+import { pageAfter, pageLimits, invalidCursor, readPageWithinText } from '../../platform/operations/paging.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 
 const DEFAULT_PAGE = 50
 
@@ -53,12 +54,16 @@ export const fetchERPRecords = operation({
     await ownStore(call, storeId)
     const page = pageLimits(paging, DEFAULT_PAGE)
     const after = page.after === undefined ? undefined : readCursor(dataType, page.after)
-    const rows = await listErpRecords(call.db, storeId, dataType, canonical(system), {
-      ...page,
-      after,
-      limit: page.limit + 1,
-    })
-    const { items, nextCursor } = toPage(rows, (row) => row.external_id, page)
+    const { items, nextCursor } = await readPageWithinText(
+      (limit, last: Row<'erp_record'> | undefined) =>
+        listErpRecords(call.db, storeId, dataType, canonical(system), {
+          ...pageAfter({ ...page, after }, last?.external_id),
+          limit,
+        }),
+      (row) => row.external_id,
+      (row) => row.doc.length,
+      page,
+    )
     const records = items.map(({ doc, updated_ms }) => ({
       ...(JSON.parse(doc) as { externalId: string }),
       updatedAt: iso(updated_ms),

@@ -229,7 +229,8 @@ export const DETAIL_TEXTS = codes({
     'The tag number is registered in another spelling, which `message` names. Send that one, or use another number.',
   weighed_item: 'Weighed goods carry no tags. Leave the tag out.',
   wrong_code: 'This is not the code of the loyalty program.',
-  too_many_programs: 'The store has the maximum number of loyalty programs. Remove one.',
+  too_many_programs:
+    'The store has the maximum number of loyalty programs, or of characters of their rewards and tiers. Change one.',
   too_many_devices: 'The store has the maximum number of devices. Remove one.',
   too_many_operators: 'The store has the maximum number of operators. Remove one.',
   too_many_units: 'The basket or order has too many units. Make two of it.',

@@ -3,12 +3,25 @@ import { foldText } from '../../../policy/fold-text.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../../platform/operations/fields.ts'
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, toPage, pageLimits, type PageRequest } from '../../platform/operations/paging.ts'
+import {
+  cursorField,
+  pageAfter,
+  readPageWithinText,
+  pageLimits,
+  type PageRequest,
+} from '../../platform/operations/paging.ts'
 import { RawJson, rawList } from '../../platform/operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
 import { labelCent, type Label } from '../../../policy/gs1/in-store-code.ts'
 import { scannedProduct } from './scanned-product.ts'
-import { namedProduct, countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
+import {
+  namedProduct,
+  countProducts,
+  type ProductDocument,
+  findDocument,
+  findDocumentByEan,
+  listDocuments,
+} from './queries.ts'
 import { toProduct } from './render.ts'
 import { Product, PRODUCT_NAMES } from './schema.ts'
 import { searchDocuments } from './search.ts'
@@ -27,8 +40,13 @@ async function productPage(
   const page = pageLimits(input, defaultLimit)
   // A blank category filters nothing.
   const category = foldText(input.category ?? '') || undefined
-  const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, category)
-  const { items, nextCursor } = toPage(rows, (row) => row.product_id, page)
+  const { items, nextCursor } = await readPageWithinText(
+    (limit, last: ProductDocument | undefined) =>
+      listDocuments(call.db, store.store_id, { ...pageAfter(page, last?.product_id), limit }, category),
+    (row) => row.product_id,
+    (row) => row.doc.length,
+    page,
+  )
   const total = await countProducts(call.db, store.store_id, category)
   return { products: rawList<Product>(items.map((row) => row.doc)), total, ...(nextCursor && { nextCursor }) }
 }

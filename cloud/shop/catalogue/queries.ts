@@ -106,7 +106,7 @@ function storeProducts(db: Db) {
 }
 
 /** Stored JSON response of a product in a store. */
-interface ProductDocument {
+export interface ProductDocument {
   product_id: string
   doc: string
 }

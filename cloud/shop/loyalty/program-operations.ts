@@ -3,7 +3,7 @@ import { knownCaller, rolesFrom, type Package, isAtLeast } from '../../platform/
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, Offset, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
+import { cursorField, pageAfter, readPageWithinText, pageLimits } from '../../platform/operations/paging.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -146,13 +146,25 @@ function assertUnchanged(known: object, sent: Record<string, unknown>): void {
 const ACTIVE_PER_STORE = 50
 /** Maximum number of programs per store. Programs cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
 const PROGRAMS_PER_STORE = 500
+/** Maximum number of characters of the rewards and tiers of all programs of a store, which are read together. */
+const PROGRAM_TEXT_PER_STORE = 1_000_000
+
+function textOf({ rewards, tiers }: Pick<Row<'loyalty_program'>, 'rewards' | 'tiers'>): number {
+  return rewards.length + tiers.length
+}
 
 /** Throws 400 if the store would have too many programs with this new or changed program. */
-async function assertProgramLimits(
-  { db }: Call,
-  { program_id: programId, store_id: storeId, is_active: isActive }: Row<'loyalty_program'>,
-): Promise<void> {
-  const others = (await programsOfStore(db, storeId)).filter((row) => row.program_id !== programId)
+async function assertProgramLimits({ db }: Call, program: Row<'loyalty_program'>): Promise<void> {
+  const { program_id: programId, store_id: storeId, is_active: isActive } = program
+  const all = await programsOfStore(db, storeId)
+  const others = all.filter((row) => row.program_id !== programId)
+  const text = [program, ...others].reduce((sum, row) => sum + textOf(row), 0)
+  if (text > PROGRAM_TEXT_PER_STORE && text > all.reduce((sum, row) => sum + textOf(row), 0))
+    throw invalid(
+      'rewards',
+      `of all programs of a store may have ${PROGRAM_TEXT_PER_STORE} characters with their tiers: name fewer rewards`,
+      'too_many_programs',
+    )
   if (others.length >= PROGRAMS_PER_STORE)
     throw invalid(
       'storeId',
@@ -315,9 +327,11 @@ export const getLoyaltyPrograms = operation({
     const { tenant, ...caller } = knownCaller(call.caller)
     const filter = { tenant, storeIds: caller.kind === 'agent' ? [caller.storeId] : caller.storeIds, isActive }
     const page = pageLimits(paging, DEFAULT_PAGE)
-    const { items, nextCursor } = toPage(
-      await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }),
+    const { items, nextCursor } = await readPageWithinText(
+      (atMost, last: Row<'loyalty_program'> | undefined) =>
+        listPrograms(call.db, filter, { ...pageAfter(page, last?.program_id), limit: atMost }),
       (row) => row.program_id,
+      textOf,
       page,
     )
     const programs = []

@@ -15,6 +15,7 @@ import {
   offerIdOf,
   offerOfCaller,
   type OfferOfCaller,
+  countGroups,
   listGroups,
   deleteBranches,
   deleteGroup,
@@ -277,7 +278,8 @@ export const getManagerOffers = operation({
       ...within,
       nowMs: call.nowMs,
     }
-    const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
+    const rows = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
+    const total = await countGroups(call.db, of)
     const { items, nextCursor } = toPage(rows, (row) => row.lead_id, page)
     const offers = await presentOffers(call.db, items, storeIds, call.nowMs)
     return { success: true as const, offers, total, ...(nextCursor && { nextCursor }) }

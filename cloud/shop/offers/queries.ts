@@ -209,20 +209,18 @@ export async function mostDiscount(db: Db, groupId: string): Promise<number> {
   return Number(row?.most ?? 0)
 }
 
-/** A page of a tenant's offers, the newest first. `only` filters by the status that is computed from the clock. */
-export async function listGroups(
-  db: Db,
-  of: {
-    tenant: string
-    storeIds: readonly string[] | null
-    only: 'all' | 'scheduled' | 'active' | 'expired'
-    /** The offer runs at some time from `fromMs` until before `endMs`. */
-    fromMs?: number
-    endMs?: number
-    nowMs: number
-  },
-  page: { limit: number; offset: number; after: string | undefined },
-): Promise<{ rows: Row<'offer_group'>[]; total: number }> {
+/** `only` filters by the status that is computed from the clock. */
+interface GroupFilter {
+  tenant: string
+  storeIds: readonly string[] | null
+  only: 'all' | 'scheduled' | 'active' | 'expired'
+  /** The offer runs at some time from `fromMs` until before `endMs`. */
+  fromMs?: number
+  endMs?: number
+  nowMs: number
+}
+
+function filteredGroups(db: Db, of: GroupFilter) {
   let query = db
     .selectFrom('offer_group')
     .where('tenant', '=', of.tenant)
@@ -240,10 +238,44 @@ export async function listGroups(
       .where('store_id', 'in', storeIds)
     query = query.where('group_id', 'in', groups)
   }
-  const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-  let rows = query.selectAll().orderBy('lead_id', 'desc').limit(page.limit)
-  rows = page.after === undefined ? rows.offset(page.offset) : rows.where('lead_id', '<', page.after)
-  return { rows: await rows.execute(), total: Number(count) }
+  return query
+}
+
+/** A page of a tenant's offers, the newest first. */
+export function listGroups(
+  db: Db,
+  of: GroupFilter,
+  page: { limit: number; offset: number; after: string | undefined },
+): Promise<Row<'offer_group'>[]> {
+  const rows = filteredGroups(db, of).selectAll().orderBy('lead_id', 'desc').limit(page.limit)
+  return (page.after === undefined ? rows.offset(page.offset) : rows.where('lead_id', '<', page.after)).execute()
+}
+
+/** Number of offers. */
+export async function countGroups(db: Db, of: GroupFilter): Promise<number> {
+  const { count } = await filteredGroups(db, of)
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Characters of the product lists of these offers in a store, by group. */
+export async function lengthsOfLists(
+  db: Db,
+  groupIds: readonly string[],
+  storeId: string,
+): Promise<Map<string, number>> {
+  if (groupIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('offer')
+    .innerJoin('offer_list', 'offer_list.list_id', 'offer.list_id')
+    .select(['offer.group_id', (eb) => eb.fn.sum<number>(eb.fn('length', ['offer_list.products'])).as('length')])
+    .where('offer.group_id', 'in', groupIds)
+    .where('offer.is_active', '=', 1)
+    .where('offer.store_id', '=', storeId)
+    .groupBy('offer.group_id')
+    .execute()
+  return new Map(rows.map((row) => [row.group_id, Number(row.length)]))
 }
 
 /** Deletes the group of an offer. Delete the documents of the group first. */

@@ -3,16 +3,24 @@ import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, toPage, pageLimits, type Page } from '../../platform/operations/paging.ts'
+import {
+  cursorField,
+  pageAfter,
+  readPageWithinText,
+  toPage,
+  pageLimits,
+  type Page,
+} from '../../platform/operations/paging.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStores } from '../../platform/stores/own-store.ts'
 import { presentOffers, OfferDetail, withProducts } from './list-offers.ts'
 import { statusAt } from './offer-status.ts'
-import { findGroup, listGroups } from './queries.ts'
+import { countGroups, findGroup, lengthsOfLists, listGroups } from './queries.ts'
 import { isSandboxOfferId, isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.ts'
 import { Sandbox } from './schema.ts'
 
 const DEFAULT_PAGE = 20
-/** Maximum number of offers per page. The limit keeps a page below 10 MB, because an offer has up to 500 products. */
+/** Maximum number of offers per page. It ends earlier if their products are long. */
 const LARGEST_PAGE = 100
 
 /** Maximum number of prices in one response, about 4 MB. */
@@ -62,6 +70,12 @@ export const fetchOffer = operation({
   },
 })
 
+/** An offer, and the characters of its products in one store. */
+interface MeasuredGroup {
+  group: Row<'offer_group'>
+  length: number
+}
+
 export const fetchActiveOffers = operation({
   name: 'fetchActiveOffers',
   area: 'offers',
@@ -92,11 +106,22 @@ export const fetchActiveOffers = operation({
     const { tenant } = keyCaller(call.caller)
     if (isSandbox(call)) return mockPage(call, storeId, page)
     const of = { tenant, storeIds: [storeId], only: 'active' as const, nowMs: call.nowMs }
-    const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
-    const { items, nextCursor } = toPage(rows, (row) => row.lead_id, page)
-    const listed = await presentOffers(call.db, items, [storeId], call.nowMs)
+    const { items, nextCursor } = await readPageWithinText(
+      async (limit, last: MeasuredGroup | undefined): Promise<MeasuredGroup[]> => {
+        const groups = await listGroups(call.db, of, { ...pageAfter(page, last?.group.lead_id), limit })
+        const ids = groups.map((group) => group.group_id)
+        const lengths = await lengthsOfLists(call.db, ids, storeId)
+        return groups.map((group) => ({ group, length: lengths.get(group.group_id) ?? 0 }))
+      },
+      ({ group }) => group.lead_id,
+      ({ length }) => length,
+      page,
+    )
+    const total = await countGroups(call.db, of)
+    const groups = items.map(({ group }) => group)
+    const listed = await presentOffers(call.db, groups, [storeId], call.nowMs)
     const named = listed.flatMap((offer, i) => {
-      const groupId = items[i]?.group_id
+      const groupId = groups[i]?.group_id
       return groupId === undefined ? [] : [{ listed: offer, groupId }]
     })
     const offers = await withProducts(call.db, named, storeId)
