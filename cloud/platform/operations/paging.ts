@@ -153,12 +153,17 @@ export async function withinLines<L extends Lines, P extends Readonly<Record<(ty
       .execute()
     for (const { id, count } of counted) counts.set(id, (counts.get(id) ?? 0) + Number(count))
   }
-  let lines = 0
-  const over = parents.findIndex((parent, index) => {
-    lines += counts.get(idOf(parent)) ?? 0
-    return index > 0 && lines > LINES_AT_ONCE
+  return firstWithin(parents, (parent) => counts.get(idOf(parent)) ?? 0, LINES_AT_ONCE)
+}
+
+/** The first of these rows whose sizes together are at most `limit`; at least one. */
+export function firstWithin<T>(rows: readonly T[], sizeOf: (row: T) => number, limit: number): T[] {
+  let size = 0
+  const over = rows.findIndex((row, index) => {
+    size += sizeOf(row)
+    return index > 0 && size > limit
   })
-  return parents.slice(0, over === -1 ? parents.length : over)
+  return rows.slice(0, over === -1 ? rows.length : over)
 }
 
 /** A page of purchases or orders that ends early if they have many lines. Expects limit + 1 rows, as `toPage`. */

@@ -148,10 +148,17 @@ export interface Sold {
  * quantity. Skips deposits.
  */
 export function soldEvent(store: Store, { purchase_id, completed_ms, lines, moves }: Sold): EpcisEvent {
-  const epcs = moves.flatMap((move) => itemUri(namesOf(move)) ?? [])
+  const epcs: string[] = []
+  const namedOf = new Map<string | null, number>()
+  for (const move of moves) {
+    const uri = itemUri(namesOf(move))
+    if (uri === undefined) continue
+    epcs.push(uri)
+    namedOf.set(move.line_id, (namedOf.get(move.line_id) ?? 0) + 1)
+  }
   const quantities = new Map<string, { epcClass: string; quantity: number; uom?: string }>()
   for (const line of lines) {
-    const named = moves.filter((move) => move.line_id === line.line_id && itemUri(namesOf(move)) !== undefined).length
+    const named = namedOf.get(line.line_id) ?? 0
     const epcClass = productUri(line.ean, line.lot)
     if (epcClass === undefined || line.deposit_of !== null || line.quantity <= named) continue
     const isWeighed = line.weight_grams !== null

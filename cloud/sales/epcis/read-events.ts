@@ -1,7 +1,7 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ReadContext } from '../../platform/operations/operation.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
-import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import { positionSince } from '../../platform/persistence/positions.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { EpcisEvent } from './event.ts'
@@ -12,7 +12,7 @@ import {
   type EventFilter,
   type EventRange,
 } from '../../protection/records/event-operations.ts'
-import { withinLines } from '../../platform/operations/paging.ts'
+import { firstWithin, withinLines } from '../../platform/operations/paging.ts'
 
 /** A status change, with the payment time of its purchase. */
 type MoveOfPurchase = Row<'item_move'> & { completed_ms: number | null }
@@ -61,6 +61,28 @@ function movesAfter(
     .execute()
 }
 
+/** Purchases of a page: it counts the lines and units of all of them. */
+const SALES_AT_ONCE = 50
+/** Units of the purchases of a page, beyond those of its first one. Each may be a tag, which the event names. */
+const UNITS_AT_ONCE = 2_000
+
+/** The first of these purchases that have at most `UNITS_AT_ONCE` units together; at least one. */
+async function withinUnits<P extends { purchase_id: string }>(db: Db, purchases: readonly P[]): Promise<P[]> {
+  if (purchases.length === 0) return []
+  const counted = await db
+    .selectFrom('purchase_line')
+    .select(['purchase_id', (eb) => eb.fn.sum<number>('quantity').as('units')])
+    .where(
+      'purchase_id',
+      'in',
+      purchases.map(({ purchase_id: id }) => id),
+    )
+    .groupBy('purchase_id')
+    .execute()
+  const units = new Map(counted.map((row) => [row.purchase_id, Number(row.units)]))
+  return firstWithin(purchases, ({ purchase_id: id }) => units.get(id) ?? 0, UNITS_AT_ONCE)
+}
+
 /** A paid purchase with its position. */
 type PositionedSale = Sold & { completed_position: number }
 
@@ -85,7 +107,7 @@ async function salesAfter(
     .orderBy('purchase_id')
     .limit(limit)
     .execute()
-  const purchases = await withinLines(db, 'purchase_line', found)
+  const purchases = await withinUnits(db, await withinLines(db, 'purchase_line', found))
   const ids = purchases.map((purchase) => purchase.purchase_id)
   if (ids.length === 0) return []
   const lines = await db
@@ -101,12 +123,14 @@ async function salesAfter(
     .where('to_status', '=', 'paid')
     .orderBy('item_id')
     .execute()
+  const linesOf = groupBy(lines, (line) => line.purchase_id)
+  const movesOf = groupBy(moves, (move) => move.purchase_id)
   return purchases.map(({ purchase_id, completed_ms, completed_position }) => ({
     purchase_id,
     completed_ms: completed_ms ?? 0,
     completed_position: completed_position ?? 0,
-    lines: lines.filter((line) => line.purchase_id === purchase_id),
-    moves: moves.filter((move) => move.purchase_id === purchase_id && move.at_ms === completed_ms),
+    lines: linesOf.get(purchase_id) ?? [],
+    moves: movesOf.get(purchase_id)?.filter((move) => move.at_ms === completed_ms) ?? [],
   }))
 }
 
@@ -157,7 +181,7 @@ type Page = (
 
 const PAGES: Readonly<Record<Kind, Page>> = {
   async checkout(db, store, filter, range, after) {
-    const sales = await salesAfter(db, filter, range, after, PAGE)
+    const sales = await salesAfter(db, filter, range, after, SALES_AT_ONCE)
     return sales.map((sold) => ({
       kind: 'checkout',
       position: sold.completed_position,
