@@ -106,36 +106,72 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
 
   arrange()
 
+  function add(added: GateLine): void {
+    const isThere = [...lines.querySelectorAll<HTMLElement>('li')].some(
+      ({ dataset: { at, tag } }) => at === `${added.atMs}` && tag === added.tag,
+    )
+    if (isThere) return
+    lines.prepend(lineElement(added, texts))
+    arrange()
+    slot('no-lines').hidden = true
+  }
+
+  function setState(alarmId: string, state: Parameters<GateLines['setState']>[1]): void {
+    const line = lineOf(alarmId)
+    if (line && writeState(line, state, texts)) arrange()
+  }
+
+  const { make, repeat } = changesDuring()
   return {
     async reload() {
-      const list = await fetchLines()
+      const answered = await repeat(fetchLines)
+      const { result: list, again } = answered
       if (!list) return false
       if (list.dataset['cut'] !== undefined) lines.dataset['cut'] = 'true'
       lines.replaceChildren(...list.children)
       slot('no-lines').hidden = lines.children.length > 0
       arrange()
+      again()
       return true
     },
     latest(alarm) {
       const line = lineOf(alarm.alarmId)
       return line ? chosenOf(line, alarm.alarmId) : alarm
     },
-    add(added) {
-      lines.prepend(lineElement(added, texts))
-      arrange()
-      slot('no-lines').hidden = true
+    add: (added) => make(() => add(added)),
+    setState: (alarmId, state) => make(() => setState(alarmId, state)),
+  }
+}
+
+/** Changes of the list, and how those are made again that came while a list was requested, because it may lack them. */
+function changesDuring() {
+  const requests = new Set<(() => void)[]>()
+  return {
+    make(change: () => void): void {
+      for (const request of requests) request.push(change)
+      change()
     },
-    setState(alarmId, state) {
-      const line = lineOf(alarmId)
-      const place = line?.querySelector('.handled')
-      if (!line || !place) return
-      line.dataset['step'] = state.step
-      place.textContent = handledText(state, texts)
-      const button = line.querySelector('button')
-      if (button) button.textContent = handleText(state.step, texts)
-      arrange()
+    async repeat<T>(request: () => Promise<T>): Promise<{ result: T; again(): void }> {
+      const changes: (() => void)[] = []
+      requests.add(changes)
+      try {
+        return { result: await request(), again: () => changes.forEach((change) => change()) }
+      } finally {
+        requests.delete(changes)
+      }
     },
   }
+}
+
+/** Writes what was done about the alarm of a line. False if the line has no place for it. */
+function writeState(line: HTMLElement, state: Parameters<GateLines['setState']>[1], texts: Texts): boolean {
+  const place = line.querySelector('.handled')
+  if (!place) return false
+  line.dataset['step'] = state.step
+  place.textContent = handledText(state, texts)
+  const button = line.querySelector('button')
+  if (button) button.textContent = handleText(state.step, texts)
+  return true
 }
 
 /** Reads the list of this page from the agent. Undefined without an answer. */

@@ -126,6 +126,8 @@ const fit = fitTexts(slot('stage'), writeGoods)
 const lines = openGateLines(texts, (alarm) => alarmDialog.open(alarm))
 const alarmDialog = openAlarmDialog({ context, operator, signIn, lines })
 let isLost = false
+/** True once the stream of events was open. */
+let wasLive = false
 /** The last status. */
 let status: Pick<PageStatus, 'devices' | 'emergency'> = { devices: [], emergency: null }
 /** True while the display shows no result. */
@@ -222,6 +224,9 @@ listen({
   onEvent,
   onLink(next, heardMs) {
     header.setLost(next, heardMs)
+    // What happened since the agent rendered the page is neither in the page nor in the stream.
+    if (!next && !wasLive) void refresh()
+    wasLive ||= !next
     if (next === isLost) return
     isLost = next
     rest()

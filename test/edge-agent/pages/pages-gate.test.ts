@@ -225,6 +225,22 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     await page.keyboard.press('Escape')
   })
 
+  it('are in the list, too, if they came between the page and its stream of events', async () => {
+    const fresh = await context.newPage()
+    let release: () => void = () => undefined
+    const raised = new Promise<void>((resolve) => (release = resolve))
+    await fresh.route('**/v1/events', async (route) => {
+      await raised
+      await route.continue()
+    })
+    await fresh.goto(`${served.url}/gate?device=${GATE}`)
+    const alarmId = await alarm()
+    expect(await line(alarmId, fresh).count()).toBe(0)
+    release()
+    await line(alarmId, fresh).waitFor()
+    await fresh.close()
+  })
+
   it('lead to the names of operators by themselves once the agent answers again', async () => {
     const alarmId = await alarm()
     const names = page.locator('[data-slot="names"] button')
