@@ -16,7 +16,7 @@ import { definedFields } from '../../platform/operations/fields.ts'
 const StoredState = AgentState.omit({ online: true, devices: true })
   .extend({ release: VersionNumber.optional(), closedAt: z.iso.datetime().optional() })
   .strip()
-/** The devices that it reports: up to 100 kB, so lists of agents do not read them. `devicesAt`: time of the agent's clock. */
+/** The devices of its own that it reports: up to 80 kB, so lists of agents do not read them. `devicesAt`: time of the agent's clock. */
 const StoredDevices = AgentState.pick({ devices: true }).required().extend({ devicesAt: z.iso.datetime() }).strip()
 export type StoredAgentState = z.infer<typeof StoredState> & Partial<z.infer<typeof StoredDevices>>
 

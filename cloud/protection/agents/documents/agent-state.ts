@@ -44,7 +44,8 @@ export async function storeState(
   const { online, devices, ...state } = reported
   const merged = isLater ? { ...stored, ...state } : { ...state, ...stored }
   const isLatest = !stored?.devicesAt || Date.parse(reported.observedAt) >= Date.parse(stored.devicesAt)
-  const report = devices && isLatest ? { observedAt: reported.observedAt, states: devices } : undefined
+  const report =
+    devices && isLatest ? { observedAt: reported.observedAt, states: await ownStates(db, agentId, devices) } : undefined
   const next = withDevices(merged, report)
   await write(db, agentId, online ? { ...next, closedAt: undefined } : { ...next, closedAt: iso(nowMs) }, {
     online: online ? 1 : 0,
@@ -110,9 +111,10 @@ export async function storeFetchReport(
   const isSame =
     stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
+  const { devices } = report
   const next = withDevices(
     { ...stored, observedAt: iso(nowMs), ...definedFields({ policyVersion, queueDepth, release }) },
-    report.devices,
+    devices && { ...devices, states: await ownStates(db, agent.agent_id, devices.states) },
   )
   const hasNewDevices = isChanged(stored, next)
   const hasNewPolicy = stored?.policyVersion !== policyVersion
@@ -124,6 +126,28 @@ export async function storeFetchReport(
   await write(db, agent.agent_id, next)
   if (hasNewDevices) await withdrawRepaired(db, agent, stored, { next, nowMs })
   return hasNewDevices || hasNewPolicy
+}
+
+/** Characters of what an agent says about a device that the cloud keeps. */
+const DETAIL_LIMIT = 200
+
+/**
+ * The states of the agent's devices, and of devices that are being moved to it. What it says about others is not kept:
+ * the stored states of all agents together grow with the number of registered devices.
+ */
+async function ownStates(db: Db, agentId: string, states: readonly ReportedDevice[]): Promise<ReportedDevice[]> {
+  if (states.length === 0) return []
+  const reported = new Map(states.map((each) => [each.deviceId, each]))
+  const own = await db
+    .selectFrom('device')
+    .select('device_id')
+    .where('device_id', 'in', [...reported.keys()])
+    .where(({ or, eb }) => or([eb('agent_id', '=', agentId), eb('moving_to', '=', agentId)]))
+    .execute()
+  const ids = new Set(own.map((row) => row.device_id))
+  return [...reported.values()]
+    .filter(({ deviceId }) => ids.has(deviceId))
+    .map((each) => ({ ...each, ...(each.detail !== undefined && { detail: each.detail.slice(0, DETAIL_LIMIT) }) }))
 }
 
 function withDevices(state: StoredAgentState, report: DeviceReport | undefined): StoredAgentState {

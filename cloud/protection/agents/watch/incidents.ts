@@ -1,9 +1,11 @@
 import { yieldToEventLoop } from '../../../platform/operations/process-each.ts'
 import type { Db, Database } from '../../../platform/persistence/database.ts'
-import { preparedRows } from '../../../platform/persistence/prepared.ts'
-import { stateOf } from '../../agent-identity/agent-queries.ts'
+import { preparedForMany, preparedRows } from '../../../platform/persistence/prepared.ts'
+import { stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'
+import type { ReportedDevice } from '../../../../policy/documents/agent-messages.ts'
+import { shares } from '../../../platform/foundation/shared-slots.ts'
 import { KEY_SET_LIFE } from '../../../platform/authority/key-loader.ts'
-import { tenantOf, type Mode } from '../../../platform/foundation/caller.ts'
+import { accountOf, tenantOf, type Mode } from '../../../platform/foundation/caller.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import { acknowledgeOpenException, countException, WITHDRAWN } from '../../records/exceptions.ts'
 
@@ -26,6 +28,7 @@ interface WatchedAgent {
   readonly last_seen_ms: number
   /** JSON of the last state that the agent reported. */
   readonly state: string | null
+  readonly device_states: string | null
   /** Version of the store's signed policy, which also rises with devices and operators. Agents report the one that they use. */
   readonly document_version: number
 }
@@ -67,11 +70,31 @@ const readAgentsAfter = preparedRows((db, agentId: string, limit: number) =>
     .limit(limit),
 )
 
+type ReadAgent = Omit<WatchedAgent, 'state'> & { readonly state: StoredAgentState | undefined }
+
+/** Maximum number of devices of one agent about which exceptions are open, those with the lowest ids. */
+const DEVICES_OF_AGENT = 50
+
+function brokenDevices(state: StoredAgentState | undefined): ReportedDevice[] {
+  const broken = (state?.devices ?? []).filter((device) => device.state !== 'ready')
+  return broken.sort((a, b) => (a.deviceId < b.deviceId ? -1 : 1))
+}
+
+/** The agents of devices. */
+const readAgentsOf = preparedForMany((db, deviceIds) =>
+  db.selectFrom('device').select(['device_id', 'agent_id']).where('device_id', 'in', deviceIds),
+)
+
 /**
  * Everything about this agent that does not work now. The state of a silent agent is unknown, so its devices and its
  * policy cause no incident of their own.
  */
-function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number): Incident[] {
+function incidentsOf(
+  { state, ...agent }: ReadAgent,
+  agentOf: ReadonlyMap<string, string | null>,
+  silentAfterMs: number,
+  nowMs: number,
+): Incident[] {
   const about = { tenant: agent.tenant, storeId: agent.store_id }
   const silentMs = nowMs - agent.last_seen_ms
   if (silentMs > silentAfterMs)
@@ -84,9 +107,9 @@ function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number):
         sinceMs: agent.last_seen_ms,
       },
     ]
-  const state = stateOf(agent)
-  const incidents: Incident[] = (state?.devices ?? [])
-    .filter((device) => device.state !== 'ready')
+  const incidents: Incident[] = brokenDevices(state)
+    .filter((device) => agentOf.get(device.deviceId) === agent.agent_id)
+    .slice(0, DEVICES_OF_AGENT)
     .map((device) => ({
       ...about,
       kind: 'device_not_ready',
@@ -193,17 +216,47 @@ function endingApiKeys(db: Db, nowMs: number) {
     .execute()
 }
 
-/** Agents that one query reads. */
-const PAGE = 100
+/** Agents that one query reads: their states may be long. */
+const PAGE = 20
+/** Characters of the states that are parsed before other requests run. */
+const TEXT_AT_ONCE = 250_000
 /** Maximum number of agents that one check reads. */
 const AGENTS_LIMIT = 20_000
-/** Maximum number of exceptions that one check raises or withdraws. The next check continues. */
+/** Maximum number of exceptions that one check raises or withdraws, accounts in turn. The next check continues. */
 const CHANGES_LIMIT = 200
-/** Maximum number of incidents whose start times this process stores. */
+/** Maximum number of incidents whose start times this process stores; of one account half. */
 const INCIDENTS_LIMIT = 50_000
+
+/** Parses the states of agents. Lets other requests run meanwhile. */
+async function parseStates(agents: readonly WatchedAgent[]): Promise<ReadAgent[]> {
+  const parsed: ReadAgent[] = []
+  let length = 0
+  for (const agent of agents) {
+    length += agent.device_states?.length ?? 0
+    if (length > TEXT_AT_ONCE) {
+      await yieldToEventLoop()
+      length = 0
+    }
+    parsed.push({ ...agent, state: stateOf(agent) })
+  }
+  return parsed
+}
+
+/** The same entries: first one of each account, then the second of each, and so on. */
+function inTurns<T extends { readonly tenant: string }>(entries: readonly [string, T][]): [string, T][] {
+  const counts = new Map<string, number>()
+  const turns = entries.map((entry) => {
+    const account = accountOf(entry[1].tenant)
+    const turn = counts.get(account) ?? 0
+    counts.set(account, turn + 1)
+    return { turn, entry }
+  })
+  return turns.sort((a, b) => a.turn - b.turn).map(({ entry }) => entry)
+}
 
 /** An unacknowledged exception of a watched kind. */
 interface OpenException {
+  readonly tenant: string
   readonly store_id: string
   readonly kind: string
   readonly subject: string
@@ -235,16 +288,18 @@ export class AgentWatch {
     const nowMs = this.#services.platform.clock.wall()
     const present = await this.#readIncidents(nowMs)
     const begun = new Map<string, number>()
-    for (const [key, { sinceMs }] of present)
-      if (begun.size < INCIDENTS_LIMIT) begun.set(key, sinceMs ?? this.#begun.get(key) ?? nowMs)
+    const take = shares({ ofOne: INCIDENTS_LIMIT / 2, total: INCIDENTS_LIMIT })
+    for (const [key, { sinceMs, tenant }] of present)
+      if (take(accountOf(tenant))) begun.set(key, sinceMs ?? this.#begun.get(key) ?? nowMs)
     this.#begun = begun
     const open = new Map((await openExceptions(this.#database.reads)).map((row) => [keyOf(row), row]))
     const due = [...present].filter(
       ([key]) => !open.has(key) && nowMs - (begun.get(key) ?? nowMs) > this.#silentAfterMs,
     )
     const ended = [...open].filter(([key]) => !present.has(key))
-    for (const [key, incident] of due.slice(0, CHANGES_LIMIT)) await this.#raise(incident, begun.get(key) ?? nowMs)
-    for (const [, exception] of ended.slice(0, CHANGES_LIMIT)) await this.#withdraw(exception)
+    for (const [key, incident] of inTurns(due).slice(0, CHANGES_LIMIT))
+      await this.#raise(incident, begun.get(key) ?? nowMs)
+    for (const [, exception] of inTurns(ended).slice(0, CHANGES_LIMIT)) await this.#withdraw(exception)
     if (due.length > 0) this.#services.webhooks.wake()
   }
 
@@ -256,9 +311,14 @@ export class AgentWatch {
     let after = ''
     for (let read = 0; read < AGENTS_LIMIT; read += PAGE) {
       const agents = await readAgentsAfter(this.#database.reads, after, PAGE)
-      for (const agent of agents) {
+      const parsed = await parseStates(agents)
+      const broken = parsed.flatMap(({ state }) => brokenDevices(state).map(({ deviceId }) => deviceId))
+      const rows = await readAgentsOf(this.#database.reads, broken)
+      const agentOf = new Map(rows.map((row) => [row.device_id, row.agent_id]))
+      for (const agent of parsed) {
         const lastSeenMs = Math.max(agent.last_seen_ms, lastSeen.lastSeenMs(agent.agent_id) ?? 0)
-        for (const incident of incidentsOf({ ...agent, last_seen_ms: lastSeenMs }, this.#silentAfterMs, nowMs))
+        const heard = { ...agent, last_seen_ms: lastSeenMs }
+        for (const incident of incidentsOf(heard, agentOf, this.#silentAfterMs, nowMs))
           incidents.set(keyOf({ ...incident, store_id: incident.storeId }), incident)
       }
       const last = agents.at(-1)
@@ -299,13 +359,13 @@ export class AgentWatch {
 function openExceptions(db: Db): Promise<OpenException[]> {
   return db
     .selectFrom('protection_exception')
-    .select(['store_id', 'kind', 'subject'])
+    .select(['tenant', 'store_id', 'kind', 'subject'])
     .where('acknowledged_ms', 'is', null)
     .where('kind', 'in', WATCHED_KINDS)
     .limit(INCIDENTS_LIMIT)
     .execute()
 }
 
-function keyOf({ store_id, kind, subject }: OpenException): string {
+function keyOf({ store_id, kind, subject }: Omit<OpenException, 'tenant'>): string {
   return `${store_id} ${kind} ${subject}`
 }

@@ -1,6 +1,7 @@
 import { stateColumns } from '../../../../cloud/protection/agent-identity/agent-queries.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { storeFetchReport } from '../../../../cloud/protection/agents/documents/agent-state.ts'
+import type { Db } from '../../../../cloud/platform/persistence/database.ts'
+import { storeFetchReport, storeState } from '../../../../cloud/protection/agents/documents/agent-state.ts'
 import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
 import { iso } from '../../../../cloud/platform/operations/fields.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -25,10 +26,18 @@ onEveryDatabase('the watch over agents', (kind) => {
     agentId = (await enrolTestAgent(shop, shop.storeId)).agentId
     watch = new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS)
     nowMs = world.clock.wall()
+    await bind(shop.devices.exit_gate)
     await hear()
   })
   afterEach(() => shop.stop())
 
+  /** The agent reports that it has this device. */
+  const bind = (deviceId: string) =>
+    shop.cloud.db.database.write((db) =>
+      db.updateTable('device').set({ agent_id: agentId }).where('device_id', '=', deviceId).execute(),
+    )
+  const agentRow = (db: Db, id = agentId) =>
+    db.selectFrom('agent').selectAll().where('agent_id', '=', id).executeTakeFirstOrThrow()
   /** The agent contacts the cloud now, and reports this state. */
   const hear = (state: Json = {}) =>
     shop.cloud.db.database.write((db) =>
@@ -172,6 +181,80 @@ onEveryDatabase('the watch over agents', (kind) => {
     expect((await open()).map(({ kind }) => kind)).toContain('device_not_ready')
     await hear()
     await watch.check()
+  })
+
+  it('keeps what an agent says about its own devices only, and short', async () => {
+    const { database } = shop.cloud.db
+    const own = shop.devices.exit_gate
+    const state = (deviceId: string) => ({ deviceId, state: 'absent', detail: 'x'.repeat(300) })
+    const states = [own, shop.devices.pos_deactivator, ...Array.from({ length: 198 }, (_, i) => `invented-${i}`)].map(
+      state,
+    )
+    const report = { policyVersion: undefined, ledgerSeq: undefined, release: undefined }
+    await database.write(async (db) =>
+      storeFetchReport(db, await agentRow(db), { ...report, devices: { observedAt: iso(nowMs), states } }, nowMs),
+    )
+    const text = (await agentRow(database.reads)).device_states ?? ''
+    const kept = JSON.parse(text) as { devices: { deviceId: string; detail: string }[] }
+    expect(kept.devices.map(({ deviceId, detail }) => [deviceId, detail.length])).toEqual([[own, 200]])
+    const online = JSON.stringify({ online: true, observedAt: iso(nowMs + 1), devices: states })
+    await database.write((db) => storeState(db, { storeId: shop.storeId, agentId }, online, nowMs + 1))
+    expect((await agentRow(database.reads)).device_states).toHaveLength(text.length)
+  })
+
+  it('raises exceptions about registered devices of the agent only, at most 50', async () => {
+    const { database } = shop.cloud.db
+    const ids = Array.from({ length: 60 }, (_, i) => `dev_own_${String(i).padStart(2, '0')}`)
+    await database.write(async (db) => {
+      const { device_id: _id, ...device } = await db
+        .selectFrom('device')
+        .selectAll()
+        .where('device_id', '=', shop.devices.exit_gate)
+        .executeTakeFirstOrThrow()
+      await db
+        .insertInto('device')
+        .values(ids.map((device_id) => ({ ...device, device_id })))
+        .execute()
+    })
+    const others = [shop.devices.pos_deactivator, 'invented-1', 'invented-2']
+    const since = iso(nowMs - 60 * MINUTE_MS)
+    // An earlier release stored all that the agent said.
+    await hear({ devices: [...others, ...ids].reverse().map((deviceId) => ({ deviceId, state: 'absent', since })) })
+    await watch.check()
+    await watch.check()
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, state: 'open', limit: 500 })
+    expect(exceptions.map((e: Json) => e.deviceId).sort()).toEqual(ids.slice(0, 50))
+  })
+
+  it('lets accounts take turns when it raises many exceptions', async () => {
+    const { database } = shop.cloud.db
+    const other = await shop.cloud.key('secret', 'test', { account: 'Other', package: 'GROW' })
+    const [store] = (await shop.cloud.ok(other, 'fetchStores', {})).stores
+    await database.write(async (db) => {
+      const { tenant } = await db
+        .selectFrom('store')
+        .select('tenant')
+        .where('store_id', '=', store.storeId)
+        .executeTakeFirstOrThrow()
+      const agent = { ...(await agentRow(db)), tenant, store_id: store.storeId }
+      // Their ids come before that of the other account's agent.
+      const silent = Array.from({ length: 250 }, (_, i) => ({
+        agent_id: `agt_0${i}`,
+        x: `x-${i}`,
+        ledger_id: `led-${i}`,
+      }))
+      await db
+        .insertInto('agent')
+        .values(silent.map((each) => ({ ...agent, ...each })))
+        .execute()
+    })
+    later(16)
+    await watch.check()
+    expect(await open()).toMatchObject([{ kind: 'agent_silent' }])
+    const ofOther = { storeId: store.storeId, state: 'open', limit: 500 }
+    expect((await shop.cloud.ok(other, 'fetchExceptions', ofOther)).exceptions).toHaveLength(199)
+    await watch.check()
+    expect((await shop.cloud.ok(other, 'fetchExceptions', ofOther)).exceptions).toHaveLength(250)
   })
 
   it('raises an exception while little disk space is left, once in each account', async () => {
