@@ -7,7 +7,9 @@ import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { deviceHealth, DeviceHealth, stateOf, type ReportingAgent } from '../agent-identity/agent-queries.ts'
 import { Id, iso, Limit, Offset, definedFields, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, pageLimits } from '../../platform/operations/paging.ts'
+import { cursorField, pageAfter, pageLimits, readPageWithinText, type Page } from '../../platform/operations/paging.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
 import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
@@ -223,17 +225,10 @@ export const fetchDevices = operation({
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)
     const page = pageLimits(input, DEFAULT_PAGE)
-    const ofStore = call.db.selectFrom('device').where('store_id', '=', store.store_id)
-    const inStore = input.deviceId === undefined ? ofStore : ofStore.where('device_id', '=', input.deviceId)
-    let query = inStore
-      .selectAll()
-      .orderBy('device_id')
-      .limit(page.limit + 1)
-    query = page.after === undefined ? query.offset(page.offset) : query.where('device_id', '>', page.after)
-    const rows = await query.execute()
-    const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-    const items = rows.slice(0, page.limit)
-    const more = rows.length > page.limit ? items.at(-1)?.device_id : undefined
+    const { items, nextCursor: more } = await pageOfDevices(call.db, store.store_id, input.deviceId, page)
+    const { count } = await devicesOf(call.db, store.store_id, input.deviceId)
+      .select((eb) => eb.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow()
     const agents = await reportingAgents(call, items)
     return {
       success: true as const,
@@ -248,6 +243,42 @@ export const fetchDevices = operation({
     }
   },
 })
+
+/** Characters of the stored states of these agents' devices. */
+const stateLengths = preparedForMany((db, agentIds) =>
+  db
+    .selectFrom('agent')
+    .select(['agent_id', (eb) => eb.fn<number | null>('length', ['device_states']).as('length')])
+    .where('agent_id', 'in', agentIds),
+)
+
+function devicesOf(db: Db, storeId: string, deviceId: string | undefined) {
+  const ofStore = db.selectFrom('device').where('store_id', '=', storeId)
+  return deviceId === undefined ? ofStore : ofStore.where('device_id', '=', deviceId)
+}
+
+/** A page of devices. It ends early if their agents have long states, which the answer reads. */
+function pageOfDevices(db: Db, storeId: string, deviceId: string | undefined, page: Page) {
+  const lengths = new Map<string, number>()
+  return readPageWithinText(
+    async (limit, last: Row<'device'> | undefined) => {
+      const { after, offset } = pageAfter(page, last?.device_id)
+      const query = devicesOf(db, storeId, deviceId).selectAll().orderBy('device_id').limit(limit)
+      const rows = await (after === undefined ? query.offset(offset) : query.where('device_id', '>', after)).execute()
+      const agentIds = new Set(rows.flatMap(({ agent_id: id }) => (id === null || lengths.has(id) ? [] : [id])))
+      for (const { agent_id: id, length } of await stateLengths(db, agentIds)) lengths.set(id, length ?? 0)
+      return rows
+    },
+    (row) => row.device_id,
+    ({ agent_id: id }) => {
+      const length = id === null ? 0 : (lengths.get(id) ?? 0)
+      // The state of an agent is read once.
+      if (id !== null) lengths.set(id, 0)
+      return length
+    },
+    page,
+  )
+}
 
 /** The agents of these devices, by id. */
 async function reportingAgents(

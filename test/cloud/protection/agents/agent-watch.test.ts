@@ -5,6 +5,7 @@ import { storeFetchReport, storeState } from '../../../../cloud/protection/agent
 import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
 import { iso } from '../../../../cloud/platform/operations/fields.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { newId } from '../../../../policy/ids.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -200,6 +201,49 @@ onEveryDatabase('the watch over agents', (kind) => {
     const online = JSON.stringify({ online: true, observedAt: iso(nowMs + 1), devices: states })
     await database.write((db) => storeState(db, { storeId: shop.storeId, agentId }, online, nowMs + 1))
     expect((await agentRow(database.reads)).device_states).toHaveLength(text.length)
+  })
+
+  it('fetchDevices ends a page early if it reads long states of many agents', async () => {
+    const { database } = shop.cloud.db
+    const AGENTS = 30
+    const devices = Array.from({ length: 200 }, (_, i) => ({
+      deviceId: `${i}`.padEnd(128, 'd'),
+      state: 'absent',
+      detail: 'x'.repeat(300),
+    }))
+    await hear({ devices })
+    const total = await database.write(async (db) => {
+      const agent = await agentRow(db)
+      expect(agent.device_states?.length).toBeGreaterThan(90_000)
+      const device = await db
+        .selectFrom('device')
+        .selectAll()
+        .where('device_id', '=', shop.devices.exit_gate)
+        .executeTakeFirstOrThrow()
+      for (let i = 0; i < AGENTS; i++) {
+        const own = { agent_id: `agt_~${i}`, x: `x-${i}`, ledger_id: `led-${i}` }
+        await db
+          .insertInto('agent')
+          .values({ ...agent, ...own })
+          .execute()
+        // The second device of an agent costs nothing.
+        const both = [1, 2].map(() => ({ ...device, device_id: newId('dev', world), agent_id: own.agent_id }))
+        await db.insertInto('device').values(both).execute()
+      }
+      return Object.keys(shop.devices).length + 2 * AGENTS
+    })
+    const counts: number[] = []
+    let cursor: string | undefined
+    let after = ''
+    do {
+      const page = await shop.ok('fetchDevices', { storeId: shop.storeId, limit: 500, ...(cursor && { cursor }) })
+      expect(page.devices[0].deviceId > after).toBe(true)
+      counts.push(page.devices.length)
+      after = page.devices.at(-1).deviceId
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(total)
+    expect(Math.max(...counts)).toBeLessThan(30)
   })
 
   it('raises exceptions about registered devices of the agent only, at most 50', async () => {
