@@ -13,7 +13,11 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'sale-not-journalled',
     what: 'The agent answers a sale without a row in its journal.',
     changes: [
-      change(SALES, 'const seq = journal.append({ atMs: nowMs, evidence: row });', 'const { seq } = journal.head;'),
+      change(
+        SALES,
+        'const seq = journal.append({ atMs: nowMs, evidence: saleRow(sale, items, { resold, announced, mayReturn }) });',
+        'const { seq } = journal.head;',
+      ),
     ],
     faults: ['tills'],
   },
@@ -37,8 +41,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'async function conflictOf(call, store, known, { agent }) {\n    if (agent)',
-        'async function conflictOf(call, store, known, { agent }) {\n    if (!agent)',
+        'async function conflictOf(call, store, known, sale, { agent }) {\n    if (agent)',
+        'async function conflictOf(call, store, known, sale, { agent }) {\n    if (!agent)',
       ),
     ],
     faults: ['tills', 'partition'],
@@ -146,7 +150,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'edge-agent/items/till-tags.js',
-        "return item.status === 'sellable' ? { ...item, status, paying: false } : item;",
+        'return MAY_BE_SOLD.has(item.status) ? { ...item, status, paying: false } : item;',
         'return { ...item, status, paying: false };',
       ),
       change(
