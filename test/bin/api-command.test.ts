@@ -235,7 +235,10 @@ describe('untag api', () => {
       code: 2,
       stderr: expect.stringContaining('there is no operation fetchStoer'),
     })
-    expect(await api('Stores')).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean fetchStores?') })
+    expect(await api('Stores')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean fetchStores or'),
+    })
     expect(await api()).toMatchObject({ code: 2 })
   })
 
