@@ -107,10 +107,9 @@ export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => vo
   arrange()
 
   function add(added: GateLine): void {
-    const isThere = [...lines.querySelectorAll<HTMLElement>('li')].some(
-      ({ dataset: { at, tag } }) => at === `${added.atMs}` && tag === added.tag,
-    )
-    if (isThere) return
+    const isThere = ({ dataset: { alarm, at, tag } }: HTMLElement) =>
+      added.alarmId === undefined ? at === `${added.atMs}` && tag === added.tag : alarm === added.alarmId
+    if ([...lines.querySelectorAll<HTMLElement>('li')].some(isThere)) return
     lines.prepend(lineElement(added, texts))
     arrange()
     slot('no-lines').hidden = true
