@@ -77,13 +77,14 @@ export function toPage<T>(
 /** Characters of the stored texts of a page, beyond those of its first row: to read and write them takes about 30 ms. */
 const TEXT_AT_ONCE = 1_000_000
 
-/** Rows that a page with long texts reads at once: they may be the longest ones. */
+/** Rows of half a megabyte that a page reads at once. */
 const ROWS_AT_ONCE = 20
 
 /**
  * Reads a page of rows with texts that callers may make long, and ends it early by their length. It reads some rows,
  * then as many as fit by their mean length.
  *
+ * @param atOnce Rows that it reads at once. Default: few, because they may be the longest ones.
  * @param read Reads at most `limit` rows after `last`; undefined: from the start of the page.
  */
 export async function readPageWithinText<T>(
@@ -91,15 +92,16 @@ export async function readPageWithinText<T>(
   idOf: (row: T) => string,
   lengthOf: (row: T) => number,
   { limit }: Pick<Page, 'limit'>,
+  atOnce = ROWS_AT_ONCE,
 ): Promise<{ items: T[]; nextCursor?: string }> {
   const rows: T[] = []
   /** Number of the rows before the first one that does not fit. */
   let fitting = 0
   let length = 0
   for (;;) {
-    const byMean = length === 0 ? ROWS_AT_ONCE : Math.ceil(((TEXT_AT_ONCE - length) * rows.length) / length)
+    const byMean = length === 0 ? atOnce : Math.ceil(((TEXT_AT_ONCE - length) * rows.length) / length)
     // The extra row means that there is a next page.
-    const wanted = Math.min(limit + 1 - rows.length, ROWS_AT_ONCE, Math.max(byMean, 1))
+    const wanted = Math.min(limit + 1 - rows.length, atOnce, Math.max(byMean, 1))
     const part = await read(wanted, rows.at(-1))
     for (const row of part) {
       rows.push(row)

@@ -5,6 +5,7 @@ import { processEach } from '../../platform/operations/process-each.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
+import { SALES_KEPT_MS } from './queries.ts'
 import { voidSale } from './sale-operations.ts'
 
 /** Open sales that ended, and voids and returns whose sale never came. Several processes may run this at once. */
@@ -63,8 +64,6 @@ export async function endDueSales(database: Database, services: Services): Promi
 const HOUR_MS = 3_600_000
 /** Time for which the sums of an hour are kept, ms: sales of the last day may still arrive. */
 const HOURS_KEPT_MS = 48 * HOUR_MS
-/** Time for which a till must not repeat a number, and for which codes are known, ms. */
-const SALES_KEPT_MS = 90 * 24 * HOUR_MS
 
 /** Deletes old sums, codes, returns, and identities of sales whose till may use the number again. */
 export async function pruneSales(db: Db, nowMs: number): Promise<void> {

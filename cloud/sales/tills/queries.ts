@@ -118,6 +118,9 @@ export function findReturn(db: Db, returnKey: string): Promise<Row<'till_return'
   return db.selectFrom('till_return').selectAll().where('return_key', '=', returnKey).executeTakeFirst()
 }
 
+/** Time for which a till must not repeat a number, and for which codes are known, ms. */
+export const SALES_KEPT_MS = 90 * 86_400_000
+
 const upsertReturns = preparedInsert((db, rows: readonly Row<'till_return'>[]) =>
   db
     .insertInto('till_return')

@@ -34,6 +34,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
 import {
+  SALES_KEPT_MS,
   addToHour,
   countOpenSales,
   findSale,
@@ -108,7 +109,10 @@ export async function recordSale(
     return { isNew, result: { saleId: sale.saleId, items: [], warnings: [] } }
   }
   if (state === 'open') return openSale(call, store, sale, { key, content, known, recorded })
-  const result = await bookSale(call, store, sale, { key, content, known, recorded })
+  const incoming = { key, content, known, recorded }
+  if (!(await freeIdentity(call.db, key, call.nowMs - SALES_KEPT_MS)))
+    throw await conflictOf(call, store, saleRow(store, sale, incoming), sale, recorded)
+  const result = await bookSale(call, store, sale, incoming)
   return { isNew: true, result }
 }
 
@@ -238,7 +242,6 @@ async function bookSale(
   }
   doubts.push(...rows.doubts)
   const purchase = purchaseRow(store, sale, rows, { purchaseId, nowMs, userId: await customerOf(call, store, sale) })
-  await freeIdentity(db, incoming.key)
   await insertPurchase(db, purchase, rows.lines, rows.units)
   let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
   if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })

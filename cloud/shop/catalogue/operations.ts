@@ -46,6 +46,8 @@ async function productPage(
     (row) => row.product_id,
     (row) => row.doc.length,
     page,
+    // A product is short enough to read the whole page at once.
+    page.limit + 1,
   )
   const total = await countProducts(call.db, store.store_id, category)
   return { products: rawList<Product>(items.map((row) => row.doc)), total, ...(nextCursor && { nextCursor }) }

@@ -215,6 +215,15 @@ describe('a number of a sale', () => {
       .toMatchObject({ results: [{ amountCent: 2_000 }] })
   })
 
+  it('is not taken over by a copy of a sale that the cloud forgot early, because its agent was away for months', async () => {
+    const late = sale(0, line(1_000, []))
+    await later(91 * DAY_MS)
+    await report(home, 91 * 1_440, sold(late))
+    await shop.cloud.db.database.write((db) => pruneSales(db, platform.clock.wall()))
+    const { errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [late] })
+    expect(errors).toMatchObject([{ code: 'sale_conflict' }])
+  })
+
   it('that two agents use: a void by the second does not void the sale of the first', async () => {
     const [epc, another] = [await piece(), await piece()]
     const first = sale(30, line(1_000, [epc]))
