@@ -1,6 +1,6 @@
-import type { ProtectionEvent } from '../../policy/protection-events.ts'
+import type { ProtectionEvent, ProtectionEventType } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
-import { GATE_ALARMS } from '../../policy/vocabulary.ts'
+import { GATE_ALARMS, type ExceptionKind } from '../../policy/vocabulary.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -21,7 +21,16 @@ export interface DeviceJournal {
   flush(): Promise<void>
 }
 
-export type DeviceRecord = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'storeId'> & { deviceId: string }
+type RecordedFields = Omit<ProtectionEvent, 'type' | 'reason' | 'eventId' | 'occurredAt' | 'storeId'> & {
+  deviceId: string
+}
+
+/** An event of a device. An exception has a kind that people can look up. */
+export type DeviceRecord = RecordedFields &
+  (
+    | { type: 'protection.exception.raised'; reason: ExceptionKind }
+    | { type: Exclude<ProtectionEventType, 'protection.exception.raised'>; reason?: string }
+  )
 
 interface DeviceJournalParts {
   platform: Platform

@@ -1,7 +1,7 @@
 import type { DeviceCommand } from '../../device-drivers/kit/device.ts'
 import { isConnected, type DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
-import type { DeviceType } from '../../policy/vocabulary.ts'
+import type { DeviceType, ExceptionKind } from '../../policy/vocabulary.ts'
 import type { DeviceRecord } from './device-journal.ts'
 import type { EmergencyInput, Wiring } from './wiring.ts'
 
@@ -212,7 +212,7 @@ export class Emergency {
     }
   }
 
-  #record({ inputs, lost, opened }: EmergencyState, reason: string): void {
+  #record({ inputs, lost, opened }: EmergencyState, reason: ExceptionKind): void {
     const { record, isOnline } = this.#parts
     const why = lost.length > 0 ? `no connection to ${lost.join(', ')}` : `input of ${inputs.join(', ')}`
     for (const deviceId of new Set([...opened, ...inputs])) {

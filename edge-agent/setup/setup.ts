@@ -3,7 +3,7 @@ import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform, pause } from '../../policy/platform.ts'
-import type { DeviceType } from '../../policy/vocabulary.ts'
+import type { DeviceType, ExceptionKind } from '../../policy/vocabulary.ts'
 import type { Devices } from '../devices/devices.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudConnection } from '../link/cloud-connection.ts'
@@ -393,7 +393,7 @@ export class Setup {
       occurredAt: new Date(atMs).toISOString(),
       storeId,
       deviceId,
-      reason: 'device_tested',
+      reason: 'device_tested' satisfies ExceptionKind,
       ...fields,
       offline: !link.isOnline,
     }

@@ -1,3 +1,4 @@
+import type { ExceptionKind } from '../../policy/vocabulary.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -42,7 +43,7 @@ export function watchKeySetExpiry({
       eventId: newId('evt', platform),
       occurredAt: new Date(nowMs).toISOString(),
       storeId,
-      reason: 'key_set_ending' as const,
+      reason: 'key_set_ending' satisfies ExceptionKind,
       detail: `the key set ends in ${Math.max(0, Math.floor(leftS / 86_400))} days, and the agent has no newer one`,
     }
     commits

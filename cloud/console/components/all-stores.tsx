@@ -49,6 +49,11 @@ export function nameOfStore(at: PageContext, storeId: string | undefined): strin
   return storeName(at, storeId)
 }
 
+/** The address, in the store of a row while all stores are chosen. */
+export function inStore(at: PageContext, href: string, storeId: string): string {
+  return at.store ? href : `${href}${href.includes('?') ? '&' : '?'}store=${storeId}`
+}
+
 /** The store of a row, while all stores are chosen. */
 export function StoreOfRow({ at, storeId }: { at: PageContext; storeId: string | undefined }) {
   const name = nameOfStore(at, storeId)

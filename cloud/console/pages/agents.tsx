@@ -1,11 +1,12 @@
 import type { z } from 'zod'
-import { fetchAgents, resolveAgentFork, revokeAgent } from '../../protection/agents/administration/agent-operations.ts'
+import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { createEnrolmentCode } from '../../protection/agents/enrolment/enrol-operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
-import { Confirm, ActionForm, Submit } from '../components/form.tsx'
+import { ActionForm, Submit } from '../components/form.tsx'
+import { AgentButtons, EXCEPTION_ACTIONS } from '../components/exception-card.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { deviceLabel } from '../components/device-label.ts'
@@ -146,18 +147,8 @@ export const agentsPage = page<AgentsView>({
       done: (texts) => texts.agents.codeMade,
       show: (result, at) => <EnrolmentCard at={at} made={result as EnrolmentCode} />,
     },
-    revoke: {
-      operation: revokeAgent,
-      roles: ['owner', 'admin'],
-      input: (form) => ({ agentId: form.text('agentId') }),
-      done: (texts) => texts.agents.revoked,
-    },
-    trust: {
-      operation: resolveAgentFork,
-      roles: ['owner', 'admin'],
-      input: (form) => ({ agentId: form.text('agentId'), decision: 'trust' }),
-      done: (texts) => texts.agents.trusted,
-    },
+    revoke: EXCEPTION_ACTIONS.revoke,
+    trust: EXCEPTION_ACTIONS.trust,
     setup: {
       operation: createSetupCode,
       roles: rolesFrom('manager'),
@@ -276,32 +267,10 @@ function Agents({ at, agents, agentsTotal, nextAgents }: { at: ViewContext } & A
   )
 }
 
-function AgentActions({ at, agent }: { at: ViewContext; agent: Agent }) {
-  const t = at.texts.agents
-  const { agentId, name, state } = agent
-  if (state === 'revoked') return null
-  return (
+function AgentActions({ at, agent: { agentId, name, state } }: { at: ViewContext; agent: Agent }) {
+  return state === 'revoked' ? null : (
     <div class="row">
-      {state === 'forked' ? (
-        <Confirm
-          at={at}
-          action="trust"
-          about={{ agentId }}
-          label={t.trust}
-          question={t.trustQuestion(name)}
-          explanation={t.trustText}
-          confirm={t.trustConfirm}
-        />
-      ) : null}
-      <Confirm
-        at={at}
-        action="revoke"
-        about={{ agentId }}
-        label={t.revoke}
-        question={t.revokeQuestion(name)}
-        explanation={t.revokeText}
-        confirm={t.revoke}
-      />
+      <AgentButtons at={at} about={{ agentId }} name={name} isForked={state === 'forked'} />
     </div>
   )
 }

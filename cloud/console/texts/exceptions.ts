@@ -1,7 +1,8 @@
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
 import { bilingual } from './texts.ts'
 
 /** What to do, by kind of the exception. */
-export const exceptionSteps = bilingual({
+export const exceptionSteps = bilingual<Readonly<Record<ExceptionKind, string>>>({
   en: {
     gate_alarm: 'Check the goods, then record the cause on the page of the alarms.',
     gate_bulk_alarm: 'Each piece has an alarm of its own. Record the cause there.',
@@ -136,7 +137,7 @@ export const exceptionSteps = bilingual({
 })
 
 /** What happened, by kind of the exception. */
-export const exceptionTitles = bilingual({
+export const exceptionTitles = bilingual<Readonly<Record<ExceptionKind, string>>>({
   en: {
     gate_alarm: 'Unpaid goods left',
     gate_bulk_alarm: 'Many unpaid goods left together',
@@ -276,6 +277,7 @@ export const exceptionsTexts = bilingual({
     nothing: 'Nothing to look at',
     nothingText: 'An exception appears here by itself.',
     unknownKind: 'Another exception',
+    unknownSteps: 'This cloud does not know this exception yet. Show the details to the administrator.',
     since: (ago: string, times: string) => `First ${ago}, reports: ${times}`,
     last: (ago: string) => `Last ${ago}`,
     activeNow: 'Active now',
@@ -289,7 +291,19 @@ export const exceptionsTexts = bilingual({
     unnamedDevice: 'without a name',
     deviceId: 'Id of the device',
     subject: 'About',
-    openPurchase: 'Open the purchase',
+    whatToDo: 'What to do',
+    openPage: {
+      alarms: 'Open the alarms',
+      purchase: 'Open the purchase',
+      device: 'Open the device',
+      agents: 'Open the devices of the store',
+      rules: 'Open the rules',
+      stock: 'Open the stock',
+      import: 'Import products',
+      keys: 'Open the API keys',
+      registerTag: 'Register the tag',
+      itemStatus: 'Set the status of the goods',
+    },
     isOff: 'The tag is off',
     isOn: 'The tag is still on',
     note: 'Note (optional)',
@@ -307,6 +321,7 @@ export const exceptionsTexts = bilingual({
     nothing: 'Es gibt nichts nachzusehen',
     nothingText: 'Eine neue Störung erscheint hier von selbst.',
     unknownKind: 'Andere Störung',
+    unknownSteps: 'Diese Cloud kennt die Störung noch nicht. Zeigen Sie die Einzelheiten der Verwaltung.',
     since: (ago: string, times: string) => `Zuerst ${ago}, Meldungen: ${times}`,
     last: (ago: string) => `Zuletzt ${ago}`,
     activeNow: 'Jetzt aktiv',
@@ -320,7 +335,19 @@ export const exceptionsTexts = bilingual({
     unnamedDevice: 'ohne Namen',
     deviceId: 'Kennung des Geräts',
     subject: 'Betrifft',
-    openPurchase: 'Zum Einkauf',
+    whatToDo: 'Was zu tun ist',
+    openPage: {
+      alarms: 'Zu den Alarmen',
+      purchase: 'Zum Einkauf',
+      device: 'Zum Gerät',
+      agents: 'Zu den Geräten der Filiale',
+      rules: 'Zu den Regeln',
+      stock: 'Zum Bestand',
+      import: 'Ware importieren',
+      keys: 'Zu den API-Schlüsseln',
+      registerTag: 'Etikett erfassen',
+      itemStatus: 'Status der Ware setzen',
+    },
     isOff: 'Das Etikett ist ab',
     isOn: 'Das Etikett ist noch dran',
     note: 'Notiz (freiwillig)',

@@ -21,11 +21,16 @@ import { emergencyTimes, findException, writeAcknowledged } from './exceptions.t
 import { firstIdAt } from '../../../policy/ids.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { sql } from 'kysely'
 import { refreshGateDisplays } from './dispose-alarm.ts'
 
 export interface ExceptionFilter {
   state?: 'open' | 'acknowledged' | undefined
   kind?: string | undefined
+  /** Only these kinds. */
+  kinds?: readonly string[] | undefined
+  /** None of these kinds. */
+  otherThan?: readonly string[] | undefined
   withoutAlarms?: boolean | undefined
   /** Earliest time, ms. */
   sinceMs?: number | undefined
@@ -63,10 +68,15 @@ export function exceptionReader(db: Db, filter: ExceptionFilter): ScopeReader<Ro
 }
 
 /** Exceptions that match the filter. The bounds on ids limit the index scan to the time range. */
-function matching(db: Db, scope: StoreScope, { state, kind, withoutAlarms, sinceMs, untilMs }: ExceptionFilter) {
+function matching(db: Db, scope: StoreScope, filter: ExceptionFilter) {
+  const { state, kind, kinds, otherThan, withoutAlarms, sinceMs, untilMs } = filter
   let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
   if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
   if (kind !== undefined) query = query.where('kind', '=', kind)
+  // Not a plain column: with a list of kinds the planner would leave the order of the index, and sort all rows.
+  const unindexed = sql<string>`kind || ''`
+  if (kinds !== undefined) query = query.where(unindexed, 'in', kinds)
+  if (otherThan !== undefined) query = query.where(unindexed, 'not in', otherThan)
   if (withoutAlarms) query = query.where('kind', 'not in', [...GATE_ALARMS])
   if (sinceMs !== undefined)
     query = query.where('raised_ms', '>=', sinceMs).where('exception_id', '>=', firstIdAt('exc', sinceMs - ID_GUARD_MS))
@@ -77,6 +87,7 @@ function matching(db: Db, scope: StoreScope, { state, kind, withoutAlarms, since
 
 const DEFAULT_PAGE = 50
 const STATES = ['open', 'acknowledged'] as const
+const Kinds = z.array(text(60)).min(1).max(100)
 
 const Exception = z.strictObject({
   exceptionId: z.string(),
@@ -87,6 +98,7 @@ const Exception = z.strictObject({
   detail: z.string(),
   deviceId: z.string().optional(),
   deviceName: z.string().optional().describe('Name of the device, else of its gate.'),
+  agentId: z.string().optional().describe('Agent that the exception is about.'),
   agentName: z.string().optional().describe('Name of the agent that the exception is about.'),
   purchaseId: z.string().optional(),
   eventId: z.string().optional().describe('Last event about the exception.'),
@@ -116,6 +128,7 @@ function describe(row: Row<'protection_exception'>): z.infer<typeof Exception> {
     times: row.times,
     ...definedFields({
       deviceId: row.device_id,
+      agentId: agentOf(row),
       purchaseId: row.purchase_id,
       eventId: row.event_id,
       acknowledgedBy: row.acknowledged_by,
@@ -172,6 +185,8 @@ export const fetchExceptions = operation({
     storeId: Id.optional(),
     state: z.enum(STATES).optional(),
     kind: text(60).optional(),
+    kinds: Kinds.optional().describe('Only exceptions of these kinds.'),
+    otherThan: Kinds.optional().describe('Only exceptions of other kinds.'),
     withoutAlarms: z.boolean().optional().describe('True: leaves out alarms of gates, which `fetchAlarms` lists.'),
     since: Timestamp.optional().describe('First raised at this time or later (`raisedAt`).'),
     until: Timestamp.optional().describe('First raised before this time.'),

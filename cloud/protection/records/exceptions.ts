@@ -1,6 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
 import { changedRows, groupBy, type Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared, preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -20,7 +21,7 @@ export const WITHDRAWN = 'later evidence'
 interface NewException {
   storeId: string
   /** Kind from docs/reference/errors.md, such as `double_redeem`. */
-  kind: string
+  kind: ExceptionKind
   /** Exception key: one exception per store, kind and subject. */
   subject: string
   detail: string

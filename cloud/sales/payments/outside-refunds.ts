@@ -1,3 +1,4 @@
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
 import { assert } from '../../../policy/assert.ts'
 import { eurosOf } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -202,7 +203,7 @@ async function settleSecondCharge(call: Call, payment: Row<'payment'>, chargeId:
   return true
 }
 
-function withdraw(call: Call, payment: Row<'payment'>, kind: string, reference: string): Promise<void> {
+function withdraw(call: Call, payment: Row<'payment'>, kind: ExceptionKind, reference: string): Promise<void> {
   const { storeId, subject } = aboutOf(payment, reference)
   return acknowledgeOpenException(call.db, { storeId, kind, subject, by: WITHDRAWN, atMs: call.nowMs })
 }
@@ -213,7 +214,7 @@ const OPENED = '/open'
 async function raise(
   call: Call,
   payment: Row<'payment'>,
-  kind: string,
+  kind: ExceptionKind,
   { movement, refundRef }: OutsideNotice,
   why: string,
   suffix = '',

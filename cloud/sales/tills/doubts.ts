@@ -69,7 +69,10 @@ export function givesRights({ result }: { readonly result: string | null }): boo
 }
 
 /** What needs no attention of people, or has an exception of its own: `return_unclear`. */
-const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old', 'sale_is_void', 'not_sold_at_a_till'])
+type SilentCode = 'sale_too_old' | 'sale_is_void' | 'not_sold_at_a_till'
+const SILENT: ReadonlySet<string> = new Set<SilentCode>(['sale_too_old', 'sale_is_void', 'not_sold_at_a_till'])
+
+type LoudCode = Exclude<Doubt['code'], SilentCode>
 
 /** Doubts of one code that are exceptions of their own. More are one exception about the sale. */
 const EXCEPTIONS_OF_CODE = 20
@@ -83,8 +86,8 @@ export async function raiseDoubts(
   purchaseId: string,
 ): Promise<void> {
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
-  const loud = doubts.filter(({ code }) => !SILENT.has(code))
-  const exceptions = [...groupBy(loud, ({ code }) => code).entries()].flatMap(([kind, ofCode]) => {
+  const loud = doubts.flatMap((doubt) => (SILENT.has(doubt.code) ? [] : { ...doubt, kind: doubt.code as LoudCode }))
+  const exceptions = [...groupBy(loud, ({ kind }) => kind).entries()].flatMap(([kind, ofCode]) => {
     const [first] = ofCode
     if (first && ofCode.length > EXCEPTIONS_OF_CODE)
       return [

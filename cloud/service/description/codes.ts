@@ -1,3 +1,5 @@
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
+
 /**
  * Every code of the cloud's API, with the cause and what to do. The reference page shows these texts.
  * `npm run generate` writes them into docs/reference/errors.md.
@@ -8,8 +10,8 @@ export interface CodeText {
   text: string
 }
 
-function codes(table: Readonly<Record<string, string>>): readonly CodeText[] {
-  return Object.entries(table).map(([code, text]) => ({ code, text }))
+function codes<C extends string>(table: Readonly<Record<C, string>>): readonly CodeText[] {
+  return Object.entries<string>(table).map(([code, text]) => ({ code, text }))
 }
 
 /** `reason` in error bodies: more precise than `code`. */
@@ -318,7 +320,7 @@ export const DENIAL_TEXTS = codes({
 })
 
 /** `reason` of `protection.exception.raised`. Each reason means that a person must look at the matter. */
-export const EXCEPTION_TEXTS = codes({
+export const EXCEPTION_TEXTS = codes<ExceptionKind>({
   gate_alarm: 'An unpaid tag left. `detail` starts with severity and cause. Record the cause with `disposeAlarm`.',
   gate_bulk_alarm: 'Many unpaid items left together. Each has its own `gate_alarm`.',
   gate_replenishment: 'Many tags passed at once, so staff are probably moving goods. The siren is silent for a while.',

@@ -1,6 +1,6 @@
 import type { DeviceCommand, Signal, TagName } from '../../../device-drivers/kit/device.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import type { ExceptionKind, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { GatePolicy } from '../../../policy/store-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceJournal, DeviceRecord, EventBudget } from '../../devices/device-journal.ts'
@@ -307,7 +307,7 @@ export class GateAlarms {
 
   /** Records an exception of this gate. Returns the id of its event. */
   record(
-    reason: string,
+    reason: ExceptionKind,
     fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>,
     budget?: EventBudget,
   ): string | undefined {

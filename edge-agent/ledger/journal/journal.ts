@@ -1,3 +1,4 @@
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
 import type { Metadata } from '../file/watermark.ts'
@@ -73,7 +74,7 @@ function noticeFor(
     occurredAt,
     storeId,
     ...(deviceId !== undefined && { deviceId }),
-    reason: 'event_incomplete',
+    reason: 'event_incomplete' satisfies ExceptionKind,
     detail: storable(`${reason ?? type} ${eventId} was reported without ${what}`)
       .slice(0, TEXT_LIMITS.detail)
       .toWellFormed(),

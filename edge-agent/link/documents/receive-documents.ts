@@ -10,6 +10,7 @@ import { storeRequiredRelease, clearRequiredRelease, type Acceptance } from '../
 import type { Trust } from '../../trust/trust.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
 import { newId } from '../../../policy/ids.ts'
+import type { ExceptionKind } from '../../../policy/vocabulary.ts'
 
 interface RefusalsParts {
   platform: Platform
@@ -21,7 +22,7 @@ interface RefusalsParts {
 }
 
 /** `agent_too_old`: the document needs a later release of the agent. */
-type RefusalReason = 'refused_document' | 'agent_too_old'
+type RefusalReason = Extract<ExceptionKind, 'refused_document' | 'agent_too_old'>
 /** Reports that the agent refused a message of the cloud, or that the cloud refused a call. */
 export type ReportRefusal = (what: string, reason?: RefusalReason) => void
 

@@ -111,6 +111,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
 
   it('fetchExceptions filters by kind, state and time', async () => {
     expect(await kindsOf({ kind: 'tray_open' })).toHaveLength(2)
+    expect(await kindsOf({ kinds: ['gate_alarm', 'no_such'] })).toEqual([[shop.storeId, 'gate_alarm']])
+    expect(await kindsOf({ otherThan: ['tray_open'] })).toEqual([[shop.storeId, 'gate_alarm']])
     const [newest, middle, oldest] = (await shop.ok('fetchExceptions')).exceptions as Json[]
     await shop.ok('acknowledgeException', { exceptionId: newest.exceptionId })
     expect(await kindsOf({ state: 'open' })).toHaveLength(2)
@@ -197,6 +199,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       ['all of an account by package', gated, { after }, /exception_by_tenant/],
       ['open ones of an account', tenant, { state: 'open' }, /exception_open\b/],
       ['a kind in an account', tenant, { kind: 'rare' }, /exception_by_tenant_kind\b/],
+      ['open ones of some kinds', tenant, { state: 'open', kinds: ['rare', 'other'] }, /exception_open\b/],
+      ['open ones of other kinds', store, { state: 'open', otherThan: ['rare'] }, /exception_open_in_store\b/],
       [
         'a time in an account',
         tenant,
