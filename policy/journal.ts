@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
 import { KeptReturn, KeptSale, SALE_TAGS_LIMIT, SaleNames } from './till-sale.ts'
-import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
+import { ProtectionEvent } from './protection-events.ts'
+import { UNSTORABLE_TEXT, unstorableField } from './untrusted-json.ts'
 import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
@@ -10,7 +11,7 @@ import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
  * lost, changed or repeated row. A row contains evidence, an event, or both.
  */
 
-const name = (max: number) => z.string().min(1).max(max).refine(isStorableText, UNSTORABLE_TEXT)
+const name = (max: number) => z.string().min(1).max(max)
 const Nonce = name(64)
 
 /** Maximum number of units of a purchase. */
@@ -38,7 +39,7 @@ const Claim = z
     /** Used rights, numbered from 0: step − 1 of a token, or entry number of a receipt; `[0]` for an item. */
     ordinals: Ordinals,
     deviceId: name(128),
-    operatorId: z.string().max(128).refine(isStorableText, UNSTORABLE_TEXT).optional(),
+    operatorId: z.string().max(128).optional(),
     /** Only for a token: the receipt right of each ordinal, because a restored cloud may not know the token. */
     receipt: z.strictObject({ cti: Nonce, ordinals: Ordinals }).optional(),
     /** Only for an item: the tag that the device or the operator read. */
@@ -77,12 +78,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     redemptionId: name(64),
     outcome: z.enum(['failed', 'unknown']),
     /** The signed outcome report of that agent (`ask+jwt`). A row without this report has no effect. */
-    report: z
-      .string()
-      .min(1)
-      .max(DOCUMENT_KINDS.homeRequest.maxLength)
-      .refine(isStorableText, UNSTORABLE_TEXT)
-      .optional(),
+    report: name(DOCUMENT_KINDS.homeRequest.maxLength).optional(),
   }),
   /** A till sold. `items`: epoch and number of the item sequence that the agent knew. */
   z.strictObject({
@@ -96,7 +92,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
     withoutReturns: z.literal(true).optional(),
   }),
-  z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: z.string().min(1).max(300).optional() }),
+  z.strictObject({ kind: z.literal('sale_void'), ...SaleNames, reason: name(300).optional() }),
   z.strictObject({
     kind: z.literal('sale_return'),
     return: KeptReturn,
@@ -131,12 +127,18 @@ export type SalePiece = Extract<Evidence, { kind: 'sale_piece' }>
 export type AlarmHandled = Extract<Evidence, { kind: 'alarm_handled' }>
 
 /** Content of a row. The row hash covers this content, the row number and the previous hash. */
-export const JournalBody = z.strictObject({
-  /** Trusted time, ms since 1970. */
-  atMs: z.int().min(0),
-  evidence: Evidence.optional(),
-  event: ProtectionEvent.optional(),
-})
+export const JournalBody = z
+  .strictObject({
+    /** Trusted time, ms since 1970. */
+    atMs: z.int().min(0),
+    evidence: Evidence.optional(),
+    event: ProtectionEvent.optional(),
+  })
+  // The texts of a signed batch pass no other check, and one that cannot be stored would stop all later rows.
+  .superRefine((body, context) => {
+    const field = unstorableField(body)
+    if (field !== undefined) context.addIssue({ code: 'custom', path: [field], message: UNSTORABLE_TEXT })
+  })
 export type JournalBody = z.infer<typeof JournalBody>
 
 export const JournalRow = z.strictObject({

@@ -13,6 +13,7 @@ import {
   TAG_TECHNOLOGIES,
   WORKFLOW_TYPES,
 } from './vocabulary.ts'
+import { isStorableText, UNSTORABLE_TEXT } from './untrusted-json.ts'
 
 export const PROTECTION_EVENT_TYPES = [
   'protection.authorization.requested',
@@ -25,9 +26,6 @@ export const PROTECTION_EVENT_TYPES = [
 ] as const
 export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
-/** PostgreSQL rejects NUL, and UTF-8 cannot represent an unpaired surrogate. */
-export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
-export const UNSTORABLE_TEXT = 'contains a NUL or an unpaired surrogate'
 const Id = z.string().min(1).max(128).refine(isStorableText, UNSTORABLE_TEXT)
 /** Merchants choose event ids, which appear in webhook headers, cursors and requests. */
 const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')

@@ -53,6 +53,7 @@ const scanned = (max: number) =>
     .min(1)
     .max(max)
     .refine((s) => !/[\u0000-\u001f\u007f]/.test(s), 'must not contain control characters')
+const Id = z.string().max(128).refine(isIdShaped, 'is not an id')
 const Tags = z.array(scanned(200)).min(1).max(TAGS_LIMIT).optional()
 
 /** Names of the tags of one or more pieces. */
@@ -79,7 +80,7 @@ export const SaleLine = z
   .strictObject({
     lineId: name(64).optional().describe('Default: the position of the line, from 1.'),
     ean: scanned(200).optional(),
-    productId: z.string().max(128).refine(isIdShaped, 'is not an id').optional(),
+    productId: Id.optional(),
     name: name(120).optional(),
     quantity: z
       .number()
@@ -194,7 +195,7 @@ const ReturnFields = {
   saleId: name(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
   tillId: name(64).optional(),
   series: name(64).optional(),
-  purchaseId: z.string().optional().describe('The sale, by the id that recordSales returned.'),
+  purchaseId: Id.optional().describe('The sale, by the id that recordSales returned.'),
   receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
   code: scanned(128).optional().describe('The sale, by a code that its till printed.'),
   lines: z

@@ -59,6 +59,26 @@ export function parseUntrustedJson(
   return value
 }
 
+/** PostgreSQL rejects NUL, and UTF-8 cannot represent an unpaired surrogate. */
+export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+export const UNSTORABLE_TEXT = 'contains a NUL or an unpaired surrogate'
+
+/** `checkText` for texts that are stored. */
+export function checkStorable(text: string, field: string): void {
+  if (!isStorableText(text)) throw new JsonFault('bad_characters', field, `${field || 'the body'} ${UNSTORABLE_TEXT}`)
+}
+
+/** Name of the nearest field whose name or text cannot be stored; undefined if there is none. */
+export function unstorableField(value: unknown): string | undefined {
+  if (typeof value === 'string') return isStorableText(value) ? undefined : ''
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, child] of Object.entries(value)) {
+    const field = isStorableText(key) ? unstorableField(child) : key
+    if (field !== undefined) return field || key
+  }
+  return undefined
+}
+
 /** Like `parseUntrustedJson`; undefined if the text is not JSON or exceeds a limit. */
 export function readUntrustedJson(text: string, limits?: JsonLimits): unknown {
   try {

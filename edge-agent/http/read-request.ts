@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import { validationFindings, findingMessage, pathText } from '../../policy/validation-findings.ts'
+import { checkStorable, JsonFault, parseUntrustedJson } from '../../policy/untrusted-json.ts'
 import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
@@ -23,9 +24,11 @@ export async function readBody<S extends z.ZodType>(
   if (!isShortBody(c, limit)) return failTooLarge(c, limit)
   let value: unknown
   try {
-    value = await c.req.json()
-  } catch {
-    return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
+    value = parseUntrustedJson(await c.req.text(), checkStorable)
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    const { field: path, code, message } = error
+    return fail(c, 400, 'invalid-argument', message, [{ path, code, message }])
   }
   return checked(c, schema, value)
 }

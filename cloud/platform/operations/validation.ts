@@ -6,7 +6,7 @@ import {
   type ValidationFinding,
 } from '../../../policy/validation-findings.ts'
 import { Failure, type ErrorCode, type ErrorDetail } from '../foundation/failure.ts'
-import { JsonFault, parseUntrustedJson } from '../../../policy/untrusted-json.ts'
+import { checkStorable, JsonFault, parseUntrustedJson } from '../../../policy/untrusted-json.ts'
 
 /** A file of a multipart body, in memory. The operation limits its size. */
 export class UploadedFile {
@@ -57,7 +57,7 @@ export interface Multipart {
 /** Parses JSON of a caller, with the limits of a request body. Throws 400. */
 export function parseCallersJson(text: string): unknown {
   try {
-    return parseUntrustedJson(text, checkText)
+    return parseUntrustedJson(text, checkStorable)
   } catch (error) {
     throw error instanceof JsonFault ? refuse(error.field, error.code, error.message) : error
   }
@@ -73,12 +73,6 @@ export function parseJsonBody(text: string): Record<string, unknown> {
 
 function refuse(path: string, code: string, message: string): Failure {
   return new Failure('invalid-argument', message, { details: [{ path, code, message }] })
-}
-
-/** Rejects NUL, which PostgreSQL cannot store, and unpaired surrogates, which are not characters. */
-function checkText(text: string, field: string): void {
-  if (text.includes('\0') || !text.isWellFormed())
-    throw new JsonFault('bad_characters', field, `${field || 'the body'} contains a NUL or an unpaired surrogate`)
 }
 
 /** The Error object of the specification, with our additions (ADR requests). */

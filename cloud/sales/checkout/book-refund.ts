@@ -1,5 +1,6 @@
 import {
   countRefund,
+  taxesOf,
   taxesOfSold,
   unitsOf,
   type CountedRefund,
@@ -122,8 +123,10 @@ async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'r
   const lines = await readLines(db, purchase.purchase_id)
   const refunds = await refundsOf(db, purchase.purchase_id)
   const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
+  // A void takes back all that the sale counted, also what it credited for goods that came back in it.
+  const isVoid = refund.kind === 'whole' && purchase.till !== null
   const left = sharesLeft(
-    taxesOfSold(lines),
+    isVoid ? taxesOf(lines) : taxesOfSold(lines),
     before.flatMap((counted) => counted.shares),
   )
   const gone = sumPieces(before.flatMap((counted) => counted.pieces))
@@ -132,7 +135,7 @@ async function figuresOf({ db }: Call, purchase: Row<'purchase'>, refund: Row<'r
   const leftCent = left.reduce((sum, { cent }) => sum + cent, 0)
   // A rate of empties or discounts may be negative: what repays all repays each rate.
   const shares =
-    refund.kind === 'whole' && refund.amount_cent === leftCent
+    isVoid || (refund.kind === 'whole' && refund.amount_cent === leftCent)
       ? left.filter(({ cent, tax }) => cent !== 0 || tax !== 0)
       : shareRefund(left, own, refund.amount_cent)
   // The reports subtract the purchase once, even if several refunds repay the rest.

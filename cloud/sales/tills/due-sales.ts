@@ -6,6 +6,7 @@ import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { SALES_KEPT_MS } from './queries.ts'
+import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { voidSale } from './sale-operations.ts'
 
 /** Open sales that ended, and voids and returns whose sale never came. Several processes may run this at once. */
@@ -72,7 +73,12 @@ export async function pruneSales(db: Db, nowMs: number): Promise<void> {
     .where('hour', '<', Math.floor((nowMs - HOURS_KEPT_MS) / HOUR_MS))
     .execute()
   const beforeMs = nowMs - SALES_KEPT_MS
-  for (const table of ['receipt_code', 'till_return', 'till_sale'] as const)
+  for (const table of ['receipt_code', 'till_return'] as const)
     await db.deleteFrom(table).where('stored_ms', '<', beforeMs).execute()
+  // The time of a sale tells a copy that arrives late from a sale that uses the number again.
+  await db
+    .deleteFrom('till_sale')
+    .where('stored_ms', '<', beforeMs - WAIT_FOR_SALE_MS)
+    .execute()
   await db.deleteFrom('piece_report').where('at_ms', '<', beforeMs).execute()
 }

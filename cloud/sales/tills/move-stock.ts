@@ -20,7 +20,10 @@ async function countedHere({ db }: Call, { store_id: storeId }: Row<'store'>, pr
   return stocked.size === 0 || (await stockSources(db, { storeId })).length > 0 ? [] : [...stocked].sort()
 }
 
-/** Adds goods of a till's sale that may be sold again to the counted stock: `pieces` of its lines that came back. */
+/**
+ * Adds goods of a till's sale that may be sold again to the counted stock: `pieces` of its lines that came back. A part
+ * of a piece is no piece.
+ */
 export async function giveStockBack(
   call: Call,
   store: Row<'store'>,
@@ -31,7 +34,7 @@ export async function giveStockBack(
   for (const { itemLineId, quantity } of pieces) {
     const line = lines.find((each) => each.line_id === itemLineId)
     if (line && line.product_id !== null && line.price_cent >= 0 && line.weight_grams === null)
-      back.set(line.product_id, (back.get(line.product_id) ?? 0) + quantity)
+      back.set(line.product_id, (back.get(line.product_id) ?? 0) + Math.floor(quantity))
   }
   for (const productId of await countedHere(call, store, back.keys()))
     await addOnHand(call.db, { storeId: store.store_id, productId, quantity: back.get(productId) ?? 0 })

@@ -211,6 +211,14 @@ export async function saveReports(db: Db, rows: readonly Row<'piece_report'>[]):
   for (const chunk of insertChunks(rows)) await upsertReports(db, chunk)
 }
 
+/** The key under which reports name the sale of a purchase; a till may have used its number again. */
+export const keyOfPurchase = ({ cti, purchase_id }: Pick<Row<'purchase'>, 'cti' | 'purchase_id'>) => cti ?? purchase_id
+
+/** Gives the reports of a sale another key. */
+export async function renameReports(db: Db, from: string, to: string): Promise<void> {
+  await db.updateTable('piece_report').set({ report_key: to }).where('report_key', '=', from).execute()
+}
+
 /** Returns by their keys. */
 export async function returnsWith(db: Db, returnKeys: readonly string[]): Promise<ReadonlyMap<string, KeptReturn>> {
   const rows = await requestsOf(db, returnKeys)

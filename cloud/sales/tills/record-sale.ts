@@ -19,7 +19,7 @@ import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { groupBy } from '../../platform/persistence/database.ts'
+import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/leases.ts'
@@ -29,7 +29,7 @@ import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { findCard } from '../../shop/loyalty/card-operations.ts'
-import { freeIdentity, insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
+import { findPurchaseOfReceipt, freeIdentity, insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
 import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
@@ -39,7 +39,9 @@ import {
   countOpenSales,
   findSale,
   insertCodes,
+  keyOfPurchase,
   piecesOfReport,
+  renameReports,
   revocationOf,
   saveReports,
   saveSale,
@@ -84,7 +86,13 @@ export async function recordSale(
 ): Promise<{ isNew: boolean; result: SaleResult }> {
   const key = saleKeyOf(store.store_id, sale)
   const content = saleContent(sale)
-  const known = await findSale(call.db, key)
+  const former = await findSale(call.db, key)
+  const isReused =
+    former !== undefined &&
+    former.purchase_id !== null &&
+    former.content !== content &&
+    recorded.storedMs >= former.stored_ms + SALES_KEPT_MS
+  const known = isReused ? undefined : former
   const { state = 'paid', version = 1 } = sale
   if (known?.purchase_id || (known?.state === 'open' && state === 'open' && version <= known.version)) {
     // An earlier state of a paid sale is late, not in conflict.
@@ -110,10 +118,29 @@ export async function recordSale(
   }
   if (state === 'open') return openSale(call, store, sale, { key, content, known, recorded })
   const incoming = { key, content, known, recorded }
-  if (!(await freeIdentity(call.db, key, call.nowMs - SALES_KEPT_MS)))
+  if (!(await freeNumber(call.db, key, former, recorded.storedMs)))
     throw await conflictOf(call, store, saleRow(store, sale, incoming), sale, recorded)
   const result = await bookSale(call, store, sale, incoming)
   return { isNew: true, result }
+}
+
+/**
+ * Ends that a number names a former sale, because its till uses it again 90 days after that sale or later. Returns false
+ * if the former sale is younger. A sale that was deleted counts from when it reached the cloud.
+ */
+async function freeNumber(
+  db: Db,
+  key: string,
+  former: Row<'till_sale'> | undefined,
+  storedMs: number,
+): Promise<boolean> {
+  const purchase = await findPurchaseOfReceipt(db, key)
+  if (!purchase) return true
+  const soldMs = former?.purchase_id ? former.stored_ms : purchase.created_ms
+  if (storedMs < soldMs + SALES_KEPT_MS) return false
+  await freeIdentity(db, purchase.purchase_id)
+  await renameReports(db, key, keyOfPurchase({ ...purchase, cti: null }))
+  return true
 }
 
 function resultOf({ saleId }: KeptSale, { result }: Row<'till_sale'>): SaleResult {

@@ -24,6 +24,7 @@ import { returnItems } from '../payments/refund-payment.ts'
 import {
   findReturn,
   findSale,
+  keyOfPurchase,
   piecesOfReport,
   saveReports,
   salesWithCode,
@@ -284,7 +285,7 @@ async function returnPieces(
     named.has(`${unit.line_id}/${unit.unit_no}`),
   )
   const back = await readItems(call.db, boundItemsOf(units))
-  const of = { storedMs: reportedMs, agentId, saleKey: purchase.cti ?? '', isResellable: request.resellable }
+  const of = { storedMs: reportedMs, agentId, saleKey: keyOfPurchase(purchase), isResellable: request.resellable }
   const namedIds = await namedItems(call, store, request)
   await reportReturn(call, store, { ...of, key: returnKey, isBooked: true, isLate, namedIds }, [...back.values()])
   await settlePieces(call, store, [...back.keys()])

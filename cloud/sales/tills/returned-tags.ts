@@ -16,7 +16,7 @@ import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { CLOCKS_DIFFER_MS, MAY_BE_SOLD } from './piece-history.ts'
-import { isWaitingReturn, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
+import { isWaitingReturn, keyOfPurchase, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
 import { EXCHANGE_KEY, reportReturn, reportSale } from './piece-reports.ts'
 import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
@@ -196,10 +196,10 @@ async function reportForgotten(
   )
   for (const [purchaseId, ofSale] of groupBy(forgotten, (item) => item.purchase_id ?? '')) {
     const purchase = await findPurchase(call.db, store.tenant, purchaseId)
-    if (!purchase?.cti) continue
+    if (!purchase) continue
     const atMs = purchase.completed_ms ?? 0
     const pieces = ofSale.map((item) => ({ item, lineId: item.line_id ?? '', isAgain: false, atMs }))
-    await reportSale(call, store, { key: purchase.cti, purchaseId }, pieces)
+    await reportSale(call, store, { key: keyOfPurchase(purchase), purchaseId }, pieces)
   }
 }
 

@@ -7,7 +7,6 @@ import {
   SaleFields,
   SaleNames,
   TillReturn,
-  type KeptSale,
 } from '../../../policy/till-sale.ts'
 import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
@@ -15,7 +14,7 @@ import { releasesByCode } from '../../../policy/receipts/code-strength.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
-import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
+import { Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { endsSoon } from '../../platform/operations/process-each.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -23,7 +22,7 @@ import { ownStore } from '../../platform/stores/own-store.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
 import { REFUND_EVENTS } from '../checkout/book-refund.ts'
 import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
-import { recordSale, type CustomerOfSale, type SaleResult } from './record-sale.ts'
+import { recordSale, type SaleResult } from './record-sale.ts'
 import { isReceiptExpired } from '../../shop/purchases/present.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { openAgentReceipt } from '../../shop/receipts/agent-receipts.ts'
@@ -59,8 +58,11 @@ export const SaleOfCloud = z
     loyaltyCard: scanned(200).optional().describe('Who bought, by the code of a loyalty card.'),
   })
   .superRefine(refuseWrongLines)
-/** A malformed sale is refused alone, so that one faulty till does not stop the sales of the others. */
-const Malformed = z.looseObject({})
+/**
+ * A malformed sale or return is refused alone, so that one faulty till does not stop the others. What is no object is
+ * read as an empty one.
+ */
+const Malformed = z.looseObject({}).catch({})
 
 const Warnings = z
   .array(
@@ -87,12 +89,11 @@ type Refused = z.infer<typeof Refused>
 const Tag = { tag: z.string(), itemStatus: z.enum(ITEM_STATUSES).optional() }
 
 /** Runs rows in short transactions of a few, each row alone: a refused row does not stop the others. */
-async function runEach<T, R>(
+async function runEach<T extends { saleId?: unknown }, R>(
   work: StepContext,
   storeId: string,
   rows: readonly T[],
   run: (call: Call, store: Row<'store'>, row: T) => Promise<{ isNew: boolean; result: R }>,
-  nameOf: (row: T) => { saleId?: string | undefined },
 ): Promise<{ recorded: number; repeated: number; results: R[]; errors: Refused }> {
   const sums = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
   for (let first = 0; first < rows.length;) {
@@ -108,7 +109,7 @@ async function runEach<T, R>(
           part[isNew ? 'recorded' : 'repeated']++
         } catch (error) {
           if (!(error instanceof Failure)) throw error
-          part.errors.push({ index: first + i, ...definedFields(nameOf(row)), ...refusalOf(error) })
+          part.errors.push({ index: first + i, ...numberOf(row), ...refusalOf(error) })
         }
         part.rows++
         if (isOver()) break
@@ -130,18 +131,16 @@ function refusalOf({ code, message, extras }: Failure): Pick<Refused[number], 'e
   return { error: message, code: extras.reason ?? detail?.code ?? code, ...(detail && { field: detail.path }) }
 }
 
-/** Reads one sale. Throws 400 that names the field. */
-function readSale(storeId: string, sent: unknown): KeptSale & CustomerOfSale {
-  const read = SaleOfCloud.safeParse(sent)
-  if (read.success) return keptSale(storeId, read.data)
+/** Reads one sale or return. Throws 400 that names the field. */
+function readRow<T>(schema: z.ZodType<T>, sent: unknown): T {
+  const read = schema.safeParse(sent)
+  if (read.success) return read.data
   const [finding] = validationFindings(read.error.issues, sent)
-  throw invalid(finding?.path.join('.') || 'sale', finding?.message ?? 'is not a sale')
+  throw invalid(finding?.path.join('.') || 'row', finding?.message ?? 'is malformed')
 }
 
-const numberOf = (sent: unknown): { saleId?: string } => {
-  const id = (sent as { saleId?: unknown }).saleId
-  return typeof id === 'string' ? { saleId: id.slice(0, 64) } : {}
-}
+const numberOf = ({ saleId }: { saleId?: unknown }): { saleId?: string } =>
+  typeof saleId === 'string' ? { saleId: saleId.slice(0, 64) } : {}
 
 export const recordSales = operation({
   name: 'recordSales',
@@ -206,12 +205,8 @@ export const recordSales = operation({
         `have ${count} lines and tags together; the maximum is ${LINES_PER_CALL}: send fewer sales at once`,
         'too_many',
       )
-    const done = await runEach<unknown, SaleResult>(
-      work,
-      storeId,
-      sales,
-      (call, store, sent) => recordSale(call, store, readSale(storeId, sent), { storedMs: call.nowMs }),
-      numberOf,
+    const done = await runEach<{ saleId?: unknown }, SaleResult>(work, storeId, sales, (call, store, sent) =>
+      recordSale(call, store, keptSale(storeId, readRow(SaleOfCloud, sent)), { storedMs: call.nowMs }),
     )
     return { success: true as const, ...done }
   },
@@ -292,7 +287,14 @@ export const recordReturns = operation({
     'Purchases whose money untag took are returned with refundPayment.',
   changes: true,
   bodyLimit: BODY_LIMIT,
-  request: z.strictObject({ storeId: Id, returns: z.array(TillReturn).min(1).max(SALES_LIMIT) }),
+  request: z.strictObject({
+    storeId: Id,
+    returns: z
+      .array(z.union([TillReturn, Malformed]))
+      .min(1)
+      .max(SALES_LIMIT)
+      .describe('A malformed return is listed in `errors`; the others are recorded.'),
+  }),
   response: z.strictObject({
     ...Success,
     recorded: z.int(),
@@ -323,15 +325,11 @@ export const recordReturns = operation({
   },
   emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, { storeId, returns }) {
-    const count = returns.reduce((sum, { lines: all, ...named }) => sum + sizeOf(all ?? []) + sizeOf([named]), 0)
+    const count = returns.reduce<number>((sum, { lines: all, ...named }) => sum + sizeOf(all) + sizeOf([named]), 0)
     if (count > LINES_PER_CALL)
       throw invalid('returns', `have ${count} lines and tags together; the maximum is ${LINES_PER_CALL}`, 'too_many')
-    const done = await runEach<TillReturn, ReturnResult>(
-      work,
-      storeId,
-      returns,
-      (call, store, request) => recordReturn(call, store, keptReturn(storeId, request), { storedMs: call.nowMs }),
-      ({ saleId }) => ({ saleId }),
+    const done = await runEach<{ saleId?: unknown }, ReturnResult>(work, storeId, returns, (call, store, sent) =>
+      recordReturn(call, store, keptReturn(storeId, readRow(TillReturn, sent)), { storedMs: call.nowMs }),
     )
     return { success: true as const, ...done }
   },

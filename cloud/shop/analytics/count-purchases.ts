@@ -147,7 +147,7 @@ export function taxesOfSold(lines: readonly Row<'purchase_line'>[]): TaxShare[] 
 }
 
 /** Gross amount and tax by VAT rate, as on the receipt. */
-function taxesOf(lines: readonly Row<'purchase_line'>[]): TaxShare[] {
+export function taxesOf(lines: readonly Row<'purchase_line'>[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 

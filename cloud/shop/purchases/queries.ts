@@ -42,15 +42,11 @@ export const findPurchaseOfReceipt = preparedRow((db, cti: string) =>
 )
 
 /**
- * Ends that this identity names a purchase of before this time, because a till uses the number of its sale again. The
- * receipts of the purchase expired long ago. Returns false if a newer purchase has the identity.
+ * Ends that the identity of a receipt names this purchase, because a till uses the number of its sale again. The
+ * receipts of the purchase expired long ago.
  */
-export async function freeIdentity(db: Db, cti: string, beforeMs: number): Promise<boolean> {
-  const purchase = await findPurchaseOfReceipt(db, cti)
-  if (!purchase) return true
-  if (purchase.created_ms >= beforeMs) return false
-  await db.updateTable('purchase').set({ cti: null }).where('purchase_id', '=', purchase.purchase_id).execute()
-  return true
+export async function freeIdentity(db: Db, purchaseId: string): Promise<void> {
+  await db.updateTable('purchase').set({ cti: null }).where('purchase_id', '=', purchaseId).execute()
 }
 
 /** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */

@@ -284,11 +284,16 @@ async function attempt(
 
 /** Errors that the row causes each time, so that it must not stop the rows behind it: refusals, broken rules, our faults. */
 const FAULTS_OF_ROWS = [Failure, BrokenInvariant, TypeError, RangeError]
+/**
+ * Values that a database refuses: SQLite by name, PostgreSQL by the classes 21 to 23 of SQLSTATE. The latter's unique
+ * violation may be a conflict, after which the transaction runs again.
+ */
+const REFUSED_VALUES = /^(?:SQLITE_(?:CONSTRAINT|MISMATCH|TOOBIG)|2[12][0-9A-Z]{3}$|23(?!505)[0-9A-Z]{3}$)/
 
 function isFaultOfRow(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''
-  return FAULTS_OF_ROWS.some((kind) => error instanceof kind) || code.startsWith('SQLITE_CONSTRAINT')
+  return FAULTS_OF_ROWS.some((kind) => error instanceof kind) || REFUSED_VALUES.test(code)
 }
 
 async function applyAll(

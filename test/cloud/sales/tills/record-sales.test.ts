@@ -127,6 +127,29 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     ])
   })
 
+  it.each([[null], ['4711'], [[]]])('refuses only %j where a sale or return should be', async (row) => {
+    const sold = sale()
+    expect(await record(row as Json, sold)).toMatchObject({ recorded: 1, errors: [{ index: 0, field: 'saleId' }] })
+    const back = {
+      returnId: `R-${sold.saleId}`,
+      saleId: sold.saleId,
+      tillId: sold.tillId,
+      lines: [{ lineId: '1' }],
+      resellable: true,
+    }
+    const answer = await shop.ok('recordReturns', {
+      storeId: shop.storeId,
+      returns: [row, { ...back, resellable: 'yes' }, back],
+    })
+    expect(answer).toMatchObject({
+      recorded: 1,
+      errors: [
+        { index: 0, field: expect.any(String) },
+        { index: 1, saleId: sold.saleId, field: 'resellable' },
+      ],
+    })
+  })
+
   describe('goods that do not fit', () => {
     it.each([
       ['sale_tag_unknown', async () => newEpc(), undefined],

@@ -72,6 +72,7 @@ const report = async (by: TestAgent, minutes: number, evidence: TillEvidence) =>
 const statusOf = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
 const refundedOf = async ({ saleId }: Json): Promise<number> =>
   (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId })).purchases[0].refunded ?? 0
+const prune = () => shop.cloud.db.database.write((db) => pruneSales(db, platform.clock.wall()))
 const unclear = async () =>
   (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'return_unclear', limit: 200 })).exceptions.length
 
@@ -219,10 +220,49 @@ describe('a number of a sale', () => {
     const late = sale(0, line(1_000, []))
     await later(91 * DAY_MS)
     await report(home, 91 * 1_440, sold(late))
-    await shop.cloud.db.database.write((db) => pruneSales(db, platform.clock.wall()))
-    const { errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [late] })
-    expect(errors).toMatchObject([{ code: 'sale_conflict' }])
+    await prune()
+    const copy = () => shop.ok('recordSales', { storeId: shop.storeId, sales: [late] })
+    expect(await copy()).toMatchObject({ recorded: 0, repeated: 1, errors: [] })
+    await later(8 * DAY_MS)
+    await prune()
+    expect(await copy()).toMatchObject({ recorded: 0, errors: [{ code: 'sale_conflict' }] })
   })
+
+  it('is free again 90 days after the sale, although an agent without network reported that sale days later', async () => {
+    const first = sale(0, line(1_000, []))
+    await later(3 * DAY_MS)
+    await report(home, 3 * 1_440, sold(first))
+    await later(87 * DAY_MS + 3_600_000)
+    await prune()
+    await report(home, 0, sold({ ...sale(0, line(2_000, [])), saleId: first['saleId'] }))
+    const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId: first['saleId'] })
+    expect(purchases).toMatchObject([{ total: 20 }])
+  })
+
+  it.each(['by tag', 'by purchaseId', 'at an agent', 'with another sale'])(
+    'that its till used again does not keep goods of the first sale paid that come back %s',
+    async (how) => {
+      const epc = await piece()
+      const first = sale(0, line(3_300, [epc]))
+      const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [first] })
+      await later(91 * DAY_MS)
+      await prune()
+      await report(home, 0, sold({ ...sale(0, line(2_000, [])), saleId: first['saleId'] }))
+      const { purchaseId } = results[0]
+      const request = requestOf(how === 'by purchaseId' ? { purchaseId } : { epcs: [epc] })
+      if (how === 'at an agent') await report(home, 0, back(request))
+      else if (how === 'with another sale')
+        await shop.ok('recordSales', {
+          storeId: shop.storeId,
+          sales: [sale(0, line(5_000, []), line(3_300, [epc], -1))],
+        })
+      else await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })
+      expect(await statusOf(epc)).toBe(how === 'with another sale' ? 'returned' : 'sellable')
+      // A sale that takes goods back has credited their money itself.
+      const refunded = how === 'with another sale' ? {} : { refunded: 33 }
+      expect(await shop.ok('fetchPurchase', { purchaseId })).toMatchObject({ total: 33, ...refunded })
+    },
+  )
 
   it('that two agents use: a void by the second does not void the sale of the first', async () => {
     const [epc, another] = [await piece(), await piece()]
