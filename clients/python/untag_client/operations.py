@@ -4947,8 +4947,8 @@ RecordEngagementResponse = TypedDict(
     },
 )
 
-RecordReturnsRequestReturnsItemLinesItem = TypedDict(
-    "RecordReturnsRequestReturnsItemLinesItem",
+RecordReturnsRequestReturnsItem1LinesItem = TypedDict(
+    "RecordReturnsRequestReturnsItem1LinesItem",
     {
         "lineId": str,
         "quantity": NotRequired[float],
@@ -4958,8 +4958,8 @@ RecordReturnsRequestReturnsItemLinesItem = TypedDict(
     },
 )
 
-RecordReturnsRequestReturnsItem = TypedDict(
-    "RecordReturnsRequestReturnsItem",
+RecordReturnsRequestReturnsItem1 = TypedDict(
+    "RecordReturnsRequestReturnsItem1",
     {
         "returnId": str,
         "saleId": NotRequired[str],
@@ -4968,7 +4968,7 @@ RecordReturnsRequestReturnsItem = TypedDict(
         "purchaseId": NotRequired[str],
         "receipt": NotRequired[str],
         "code": NotRequired[str],
-        "lines": NotRequired[List["RecordReturnsRequestReturnsItemLinesItem"]],
+        "lines": NotRequired[List["RecordReturnsRequestReturnsItem1LinesItem"]],
         "epcs": NotRequired[List[str]],
         "tagUids": NotRequired[List[str]],
         "tagIds": NotRequired[List[str]],
@@ -4982,7 +4982,7 @@ RecordReturnsRequest = TypedDict(
     "RecordReturnsRequest",
     {
         "storeId": str,
-        "returns": List["RecordReturnsRequestReturnsItem"],
+        "returns": List[Union["RecordReturnsRequestReturnsItem1", Dict[str, Any]]],
     },
 )
 

@@ -170,6 +170,8 @@ export const REASON_TEXTS = codes({
   too_many_images: 'The pictures of the account fill its 20 GB (sandbox: 1 GB). Set `imageUrl` to pictures elsewhere.',
   too_many_keys: 'The account has too many keys. Revoke keys that are not in use.',
   too_many_messages: 'A request for help holds 50 messages. Open another one.',
+  too_many_offers:
+    'A store has at most 200 offers that have not ended. Put several products into one offer, or delete one.',
   too_many_tills: 'The store has 1,000 revoked tills, which is the most. Contact the operator of this cloud.',
   too_many_passkeys: 'The user has 10 passkeys, which is the most. Remove one.',
   too_many_push_subscriptions:

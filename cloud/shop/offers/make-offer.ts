@@ -4,9 +4,9 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { discountOf, type OfferProduct, adjusted, assertSold } from './offer-products.ts'
 import { dueAfter, statusAt, type Validity } from './offer-status.ts'
-import { insertBranches, insertList, readList, type OfferOfCaller } from './queries.ts'
+import { insertBranches, insertList, readList, storeWithMoreOffers, type OfferOfCaller } from './queries.ts'
 import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
-import { invalid } from '../../platform/foundation/failure.ts'
+import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { CloneOffer } from './schema.ts'
 
 /** Content that all branches of a new offer share. */
@@ -51,6 +51,7 @@ export async function makeOffer(
     ...(i === 0 && { offer_id: group.lead_id }),
   }))
   await insertBranches(db, branches)
+  await assertFewOffers(call, storeIds, validity)
   if (statusAt(validity, nowMs) === 'ACTIVE') emitPublished(call, branches)
   call.changed(group.lead_id)
   call.afterCommit(services.offersChanged.notify)
@@ -197,6 +198,24 @@ export async function cloneOffer(
     validity,
   }
   return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
+}
+
+/** Maximum number of offers of a store that have not ended. A basket compares its products with the prices of all. */
+const STORE_OFFERS_LIMIT = 200
+
+/** Throws 409 if one of these stores has too many offers, with a new one that has this validity. */
+export async function assertFewOffers(
+  { db, nowMs }: Call,
+  storeIds: readonly string[],
+  validity: Validity,
+): Promise<void> {
+  if (validity.toMs <= nowMs) return
+  const full = await storeWithMoreOffers(db, storeIds, STORE_OFFERS_LIMIT, nowMs)
+  if (full !== undefined)
+    throw precondition(
+      'too_many_offers',
+      `store ${full} has ${STORE_OFFERS_LIMIT} offers that have not ended, which is the most: put several products into one offer, or delete one`,
+    )
 }
 
 /** Throws 400 if an offer with so many price lists of so many products would have too many own prices. */

@@ -121,6 +121,7 @@ export const createOffer = operation({
     'then lowers their price at checkout.',
   changes: true,
   emits: ['offer.published'],
+  refusals: ['too_many_offers'],
   request: CreateOffer,
   response: z.strictObject({ ...CreatedOffer, offerId: z.string(), offerIds: z.array(z.string()) }),
   example: {
@@ -159,6 +160,7 @@ export const updateOffer = operation({
     'stores are deactivated. If the dates change, the status is computed from them again.',
   changes: true,
   emits: ['offer.published'],
+  refusals: ['too_many_offers'],
   request: UpdateOffer,
   response: z.strictObject({
     ...Success,
@@ -332,6 +334,7 @@ export const cloneOffer = operation({
     'fixed amount in EUR, rounded half up to a cent, at least 0.',
   changes: true,
   emits: ['offer.published'],
+  refusals: ['too_many_offers'],
   request: CloneOffer,
   response: z.strictObject({ ...CreatedOffer, clonedOfferId: z.string(), clonedOfferIds: z.array(z.string()) }),
   example: {

@@ -119,6 +119,27 @@ export async function insertBranches(db: Db, rows: readonly Row<'offer'>[]): Pro
       .execute()
 }
 
+/** A store in which more than `most` offers have not ended; undefined if none of these has so many. */
+export async function storeWithMoreOffers(
+  db: Db,
+  storeIds: readonly string[],
+  most: number,
+  nowMs: number,
+): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('offer')
+    .select('store_id')
+    .where('store_id', 'in', storeIds)
+    .where('is_active', '=', 1)
+    .where('valid_to_ms', '>', nowMs)
+    .groupBy('store_id')
+    .having((eb) => eb.fn.countAll(), '>', most)
+    .orderBy('store_id')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.store_id
+}
+
 /** Updates all branch documents of a group, or only `offerIds`. */
 export async function updateBranches(
   db: Db,

@@ -2,7 +2,7 @@ import { assert } from '../../../policy/assert.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { assertOwnPrices, describeOffer, newBranch, emitPublished, storeList } from './make-offer.ts'
+import { assertFewOffers, assertOwnPrices, describeOffer, newBranch, emitPublished, storeList } from './make-offer.ts'
 import { assertSold, offerProducts, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
 import {
@@ -201,15 +201,9 @@ export async function updateOffer(
     store_count: stores.length,
     updated_ms: nowMs,
   }
-  if (
-    next.description_generated === 1 &&
-    (input.products ||
-      input.description === '' ||
-      updatedFields.includes('validFrom') ||
-      updatedFields.includes('validTo'))
-  ) {
+  const describes = ['products', 'validFrom', 'validTo'].some((field) => updatedFields.includes(field))
+  if (next.description_generated === 1 && (describes || input.description === ''))
     next.description = describeOffer(products, validity)
-  }
   const dates = { valid_from_ms: validity.fromMs, valid_to_ms: validity.toMs }
   for (const listId of new Set(active.map((row) => row.list_id))) {
     await updateBranches(
@@ -230,6 +224,7 @@ export async function updateOffer(
   const newListId = lists && changes.addedStores.length > 0 ? await lists.newList() : priced.list_id
   const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, newListId))
   await insertBranches(db, added)
+  await assertFewOffers(call, stores, validity)
   await deleteOldestRemoved(call, [...branches.filter((row) => row.is_active === 0), ...gone])
   await dropUnusedLists(
     db,
