@@ -24,6 +24,7 @@ import { fetchSignedDocuments } from '../protection/agents/documents/fetch-docum
 import { createEnrolmentCode, enrolEdgeAgent } from '../protection/agents/enrolment/enrol-operations.ts'
 import { agentLogin } from '../protection/agents/login/agent-login.ts'
 import { rotateAgentKey } from '../protection/agent-identity/agent-keys.ts'
+import { fetchAgentConditions } from '../protection/agents/administration/agent-conditions.ts'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../protection/agents/administration/agent-operations.ts'
 import { bulkImportProducts } from '../shop/catalogue/upsert-products.ts'
 import { importProducts } from '../shop/catalogue/import-operation.ts'
@@ -299,6 +300,7 @@ export const OPERATIONS = {
   fetchSignedDocuments,
   rotateAgentKey,
   fetchAgents,
+  fetchAgentConditions,
   revokeAgent,
   resolveAgentFork,
   configurePSP,

@@ -27,6 +27,7 @@ export interface Agent {
   deny_seq: number;
   device_states: string | null;
   enrolled_ms: number;
+  faults: string | null;
   fork_ms: number | null;
   generation: number;
   head_hash: string;
@@ -39,6 +40,7 @@ export interface Agent {
   next_x: string | null;
   online: number | null;
   online_only_until_ms: number | null;
+  policy_version: number | null;
   replaced_by: string | null;
   replaces: string | null;
   resync: string | null;

@@ -38,10 +38,31 @@ export function stateOf(agent: { state: string | null; device_states?: string | 
 
 /** The columns that hold a state. */
 export function stateColumns({ devices, devicesAt, ...state }: StoredAgentState) {
+  const faults = (devices ?? []).flatMap((device) => {
+    const fault = healthOf(device)
+    return fault === 'ready' ? [] : [{ deviceId: device.deviceId, fault }]
+  })
   return {
     state: JSON.stringify(state),
     device_states: devices && devicesAt ? JSON.stringify({ devices, devicesAt }) : null,
+    policy_version: state.policyVersion ?? null,
+    faults:
+      faults.length === 0 ? null : JSON.stringify({ total: faults.length, devices: faults.slice(0, FAULTS_LIMIT) }),
   }
+}
+
+/** Faulty devices of an agent that lists name. */
+const FAULTS_LIMIT = 10
+
+/** The devices of an agent that do not work, as lists of agents show them: some of them, and their number. */
+const StoredFaults = z.object({
+  total: z.int(),
+  devices: z.array(z.object({ deviceId: z.string(), fault: z.enum(['degraded', 'absent']) })),
+})
+
+/** Parses the faults of an agent. */
+export function faultsOf({ faults }: { faults: string | null }): z.infer<typeof StoredFaults> {
+  return parsedState(StoredFaults, faults) ?? { total: 0, devices: [] }
 }
 
 /** Parses a state by `schema`. Returns undefined if the text is missing, too long or invalid. */

@@ -18,7 +18,9 @@ import {
   type ScopeReader,
   type StoreScope,
 } from '../../../platform/stores/own-store.ts'
-import { isHeard, KNOWN_MS, stateOf } from '../../agent-identity/agent-queries.ts'
+import { shownNames } from '../../../platform/stores/make-store.ts'
+import { Condition, conditionAt, type AgentCondition } from './agent-conditions.ts'
+import { faultsOf, isHeard, KNOWN_MS, stateOf } from '../../agent-identity/agent-queries.ts'
 import { trustLedger } from '../login/ledger-handshake.ts'
 import { acknowledgeFork, endAgent } from '../enrolment/enrolment.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
@@ -31,6 +33,7 @@ interface AgentFilter {
   nowMs: number
   state?: AgentListState | undefined
   online?: boolean | undefined
+  condition?: AgentCondition | undefined
   /** Id of the last agent of the previous page. */
   after?: string | undefined
   limit: number
@@ -50,6 +53,7 @@ const LISTED = [
   'last_seq',
   'online',
   'state',
+  'faults',
 ] as const
 type ListedAgent = Pick<Row<'agent'>, (typeof LISTED)[number]>
 
@@ -80,12 +84,13 @@ export function agentReader(db: Db, filter: AgentFilter): ScopeReader<ListedAgen
   }
 }
 
-function matching(db: Db, scope: StoreScope, { state, online, nowMs }: AgentFilter) {
+function matching(db: Db, scope: StoreScope, { state, online, condition, nowMs }: AgentFilter) {
   const heardAfterMs = nowMs - KNOWN_MS
   let query = db.selectFrom('agent').where(inScope('agent', scope))
   if (state === 'revoked') query = query.where('revoked_ms', 'is not', null)
   else if (state !== undefined)
     query = query.where('revoked_ms', 'is', null).where('fork_ms', state === 'forked' ? 'is not' : 'is', null)
+  if (condition !== undefined) query = query.where('revoked_ms', 'is', null).where(conditionAt(nowMs), '=', condition)
   // A revoked or silent agent is offline, whatever it reported last.
   if (online === true)
     query = query.where('online', '=', 1).where('revoked_ms', 'is', null).where('last_seen_ms', '>=', heardAfterMs)
@@ -145,6 +150,20 @@ const Agent = z.strictObject({
     .describe(
       'True if its policy document is the current one of the store, with policy, devices and operators. Absent if it has not reported one.',
     ),
+  currentPolicyVersion: z.int().describe('Version of the current policy document of its store.'),
+  faults: z
+    .strictObject({
+      total: z.int(),
+      devices: z.array(
+        z.strictObject({
+          deviceId: z.string(),
+          name: z.string().optional().describe('Name of the device, else of its gate.'),
+          fault: z.enum(['degraded', 'absent']),
+        }),
+      ),
+    })
+    .optional()
+    .describe('Its devices that do not work, as it reported them last: their number, and at most ten of them.'),
   queueDepth: z.int().optional().describe('Journal rows that it has not sent yet.'),
   denyVersion: z.int(),
   itemsVersion: z.int(),
@@ -157,9 +176,11 @@ function describe(
   { services, nowMs }: Pick<Call, 'services' | 'nowMs'>,
   row: ListedAgent,
   store: Pick<Row<'store'>, 'min_agent' | 'document_version'>,
+  deviceNames: ReadonlyMap<string, string> = new Map(),
 ): z.infer<typeof Agent> {
   const state = stateOf(row)
   const lastSeenMs = services.lastSeen.lastSeenMs(row.agent_id) ?? row.last_seen_ms
+  const faults = faultsOf(row)
   const isOnline = row.online === 1 && row.revoked_ms === null && isHeard(lastSeenMs, state?.closedAt, nowMs)
   return {
     agentId: row.agent_id,
@@ -172,6 +193,7 @@ function describe(
     itemsVersion: row.item_seq,
     generation: row.generation,
     ledgerSeq: row.last_seq,
+    currentPolicyVersion: store.document_version,
     ...(row.online !== null && { online: isOnline }),
     ...(state && {
       stateAt: state.observedAt,
@@ -181,6 +203,15 @@ function describe(
     ...(state?.release !== undefined &&
       store.min_agent !== null &&
       isOlderVersion(state.release, store.min_agent) && { neededRelease: store.min_agent }),
+    ...(faults.total > 0 && {
+      faults: {
+        total: faults.total,
+        devices: faults.devices.map((device) => ({
+          ...device,
+          ...definedFields({ name: deviceNames.get(device.deviceId) ?? null }),
+        })),
+      },
+    }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }
@@ -201,6 +232,7 @@ export const fetchAgents = operation({
       .boolean()
       .optional()
       .describe('Agents that never had a connection to the broker match neither `true` nor `false`.'),
+    condition: Condition.optional(),
     limit: Limit.optional(),
     cursor: cursorField('agt').optional(),
   }),
@@ -212,9 +244,13 @@ export const fetchAgents = operation({
       agentReader(call.db, { ...filter, nowMs: call.nowMs, after: cursor, limit }),
     )
     const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])
+    const { devices } = await shownNames(call.db, knownCaller(call.caller).tenant, {
+      devices: items.flatMap((row) => faultsOf(row).devices.map(({ deviceId }) => deviceId)),
+      staff: [],
+    })
     const agents = items.flatMap((row) => {
       const store = stores.get(row.store_id)
-      return store ? [describe(call, row, store)] : []
+      return store ? [describe(call, row, store, devices)] : []
     })
     return { success: true as const, agents, ...page }
   },

@@ -305,6 +305,8 @@ async function makeAgent(
     fork_ms: null,
     state: null,
     device_states: null,
+    policy_version: null,
+    faults: null,
     online: null,
     resync: null,
     replaces,

@@ -206,6 +206,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   rotateAgentKey: () => ({ publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   fetchSignedDocuments: () => ({}),
   fetchAgents: ({ storeId }) => ({ storeId }),
+  fetchAgentConditions: ({ storeId }) => ({ storeId }),
   revokeAgent: () => ({ agentId: 'agt_x' }),
   resolveAgentFork: () => ({ agentId: 'agt_x', decision: 'trust' }),
   configurePSP: ({ storeId }) => ({
