@@ -1802,14 +1802,56 @@ FetchActiveOffersResponse = TypedDict(
     },
 )
 
+FetchAgentConditionsRequest = TypedDict(
+    "FetchAgentConditionsRequest",
+    {
+        "storeId": NotRequired[str],
+    },
+)
+
+FetchAgentConditionsResponseConditionsItem = TypedDict(
+    "FetchAgentConditionsResponseConditionsItem",
+    {
+        "condition": Literal["forked", "offline", "behind", "fault", "never", "ok"],
+        "agents": int,
+    },
+)
+
+FetchAgentConditionsResponse = TypedDict(
+    "FetchAgentConditionsResponse",
+    {
+        "success": Literal[True],
+        "total": int,
+        "conditions": List["FetchAgentConditionsResponseConditionsItem"],
+    },
+)
+
 FetchAgentsRequest = TypedDict(
     "FetchAgentsRequest",
     {
         "storeId": NotRequired[str],
         "state": NotRequired[Literal["active", "forked", "revoked"]],
         "online": NotRequired[bool],
+        "condition": NotRequired[Literal["forked", "offline", "behind", "fault", "never", "ok"]],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
+    },
+)
+
+FetchAgentsResponseAgentsItemFaultsDevicesItem = TypedDict(
+    "FetchAgentsResponseAgentsItemFaultsDevicesItem",
+    {
+        "deviceId": str,
+        "name": NotRequired[str],
+        "fault": Literal["degraded", "absent"],
+    },
+)
+
+FetchAgentsResponseAgentsItemFaults = TypedDict(
+    "FetchAgentsResponseAgentsItemFaults",
+    {
+        "total": int,
+        "devices": List["FetchAgentsResponseAgentsItemFaultsDevicesItem"],
     },
 )
 
@@ -1828,6 +1870,8 @@ FetchAgentsResponseAgentsItem = TypedDict(
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
         "isPolicyCurrent": NotRequired[bool],
+        "currentPolicyVersion": int,
+        "faults": NotRequired["FetchAgentsResponseAgentsItemFaults"],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -5952,6 +5996,23 @@ ResolveAgentForkRequest = TypedDict(
     },
 )
 
+ResolveAgentForkResponseFaultsDevicesItem = TypedDict(
+    "ResolveAgentForkResponseFaultsDevicesItem",
+    {
+        "deviceId": str,
+        "name": NotRequired[str],
+        "fault": Literal["degraded", "absent"],
+    },
+)
+
+ResolveAgentForkResponseFaults = TypedDict(
+    "ResolveAgentForkResponseFaults",
+    {
+        "total": int,
+        "devices": List["ResolveAgentForkResponseFaultsDevicesItem"],
+    },
+)
+
 ResolveAgentForkResponse = TypedDict(
     "ResolveAgentForkResponse",
     {
@@ -5967,6 +6028,8 @@ ResolveAgentForkResponse = TypedDict(
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
         "isPolicyCurrent": NotRequired[bool],
+        "currentPolicyVersion": int,
+        "faults": NotRequired["ResolveAgentForkResponseFaults"],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -6041,6 +6104,23 @@ RevokeAgentRequest = TypedDict(
     },
 )
 
+RevokeAgentResponseFaultsDevicesItem = TypedDict(
+    "RevokeAgentResponseFaultsDevicesItem",
+    {
+        "deviceId": str,
+        "name": NotRequired[str],
+        "fault": Literal["degraded", "absent"],
+    },
+)
+
+RevokeAgentResponseFaults = TypedDict(
+    "RevokeAgentResponseFaults",
+    {
+        "total": int,
+        "devices": List["RevokeAgentResponseFaultsDevicesItem"],
+    },
+)
+
 RevokeAgentResponse = TypedDict(
     "RevokeAgentResponse",
     {
@@ -6056,6 +6136,8 @@ RevokeAgentResponse = TypedDict(
         "neededRelease": NotRequired[str],
         "policyVersion": NotRequired[int],
         "isPolicyCurrent": NotRequired[bool],
+        "currentPolicyVersion": int,
+        "faults": NotRequired["RevokeAgentResponseFaults"],
         "queueDepth": NotRequired[int],
         "denyVersion": int,
         "itemsVersion": int,
@@ -8924,6 +9006,15 @@ class SyncOperations:
             self.call("fetchActiveOffers", request, idempotency_key=idempotency_key),
         )
 
+    def fetchAgentConditions(
+        self, request: "FetchAgentConditionsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAgentConditionsResponse":
+        "Counts the edge agents of a store or of the whole account by what is wrong with them."
+        return cast(
+            "FetchAgentConditionsResponse",
+            self.call("fetchAgentConditions", request, idempotency_key=idempotency_key),
+        )
+
     def fetchAgents(
         self, request: "FetchAgentsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAgentsResponse":
@@ -10549,6 +10640,15 @@ class AsyncOperations:
         return cast(
             "FetchActiveOffersResponse",
             await self.call("fetchActiveOffers", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchAgentConditions(
+        self, request: "FetchAgentConditionsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAgentConditionsResponse":
+        "Counts the edge agents of a store or of the whole account by what is wrong with them."
+        return cast(
+            "FetchAgentConditionsResponse",
+            await self.call("fetchAgentConditions", request, idempotency_key=idempotency_key),
         )
 
     async def fetchAgents(

@@ -21,34 +21,54 @@ interface Part<R> {
   readonly nextCursor?: string | undefined
 }
 
-/** A list of one store. `name`: differs from those of the other lists, and has no dot. */
-export interface ListOfStore<R> {
+/** A list that is one part of a longer one. `name`: differs from those of the other lists, and has no dot. */
+export interface NamedList<R> {
   readonly name: string
-  readonly storeId: string
   /** Undefined if the role or the package of the store does not allow it. */
   read(about: { limit: number; cursor?: string }): Promise<Part<R> | undefined>
 }
 
+/** A list of one store. */
+export interface ListOfStore<R> extends NamedList<R> {
+  readonly storeId: string
+}
+
 /**
  * The page of these lists that the cursor of the address names, in their order. The cursor is the name of a list, and
- * the list's own cursor after a dot.
+ * the list's own cursor after a dot. `cursorName`: of the cursor in the address.
  */
-export async function rowsOfLists<R>(at: PageContext, lists: readonly ListOfStore<R>[]): Promise<RowsOfStores<R>> {
-  const [first = '', ...inner] = (at.query.get('cursor') ?? '').split('.')
+export async function pageOfLists<R>(
+  at: PageContext,
+  lists: readonly NamedList<R>[],
+  cursorName = 'cursor',
+): Promise<{ rows: readonly R[]; nextCursor: string | undefined }> {
+  const [first = '', ...inner] = (at.query.get(cursorName) ?? '').split('.')
   const from = Math.max(
     0,
     lists.findIndex(({ name }) => name === first),
   )
   let cursor = lists[from]?.name === first && inner.length > 0 ? inner.join('.') : undefined
-  const rows: OfStore<R>[] = []
-  for (const [n, { name, storeId, read }] of lists.slice(from).entries()) {
+  const rows: R[] = []
+  for (const [n, { name, read }] of lists.slice(from).entries()) {
     if (rows.length === ROWS || n === LISTS_READ) return { rows, nextCursor: name }
     const found = await read({ limit: ROWS - rows.length, ...(cursor !== undefined && { cursor }) })
-    rows.push(...(found?.rows ?? []).map((row) => ({ ...row, storeId })))
+    rows.push(...(found?.rows ?? []))
     cursor = undefined
     if (found?.nextCursor !== undefined) return { rows, nextCursor: `${name}.${found.nextCursor}` }
   }
   return { rows, nextCursor: undefined }
+}
+
+/** `pageOfLists` of lists that each belong to a store. */
+export function rowsOfLists<R>(at: PageContext, lists: readonly ListOfStore<R>[]): Promise<RowsOfStores<R>> {
+  const named = lists.map(({ name, storeId, read }) => ({
+    name,
+    async read(about: { limit: number; cursor?: string }): Promise<Part<OfStore<R>> | undefined> {
+      const found = await read(about)
+      return found && { ...found, rows: found.rows.map((row) => ({ ...row, storeId })) }
+    },
+  }))
+  return pageOfLists(at, named)
 }
 
 /** The rows of all stores, store by store, by name. */

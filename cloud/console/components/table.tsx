@@ -126,8 +126,8 @@ export function Pagination({
 /** A column of a table. On a phone each row becomes a card, and `label` stands beside the value. */
 interface Column<R> {
   readonly label: string
-  /** `number`: aligned to the end. `head`: names the row. `actions`: buttons. */
-  readonly kind?: 'head' | 'number' | 'actions'
+  /** `number`: aligned to the end. `head`: names the row. `actions`: buttons. `prose`: sentences. */
+  readonly kind?: 'head' | 'number' | 'actions' | 'prose'
   cell(row: R): Child
 }
 
@@ -178,7 +178,7 @@ export function Table<R>({
 
 function classOf(kind: Column<unknown>['kind']): string | undefined {
   if (kind === 'number') return 'end'
-  return kind === 'actions' ? 'actions' : undefined
+  return kind === 'actions' || kind === 'prose' ? kind : undefined
 }
 
 /** Rows with a text on the left and a state or a button on the right. */

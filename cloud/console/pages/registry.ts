@@ -32,6 +32,7 @@ import { stockPage } from './stock.tsx'
 import { storePage, storesPage } from './stores.tsx'
 import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
+import { healthPage } from './health.tsx'
 import { todayPage } from './today.tsx'
 import { usersPage } from './users.tsx'
 import { zonesPage } from './zones.tsx'
@@ -56,6 +57,7 @@ export const pages: readonly ConsolePage[] = [
   recallsPage,
   operatorsPage,
   closingsPage,
+  healthPage,
   agentsPage,
   devicePage,
   productsPage,

@@ -123,6 +123,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
   .cards, .cards tbody, .cards tr, .cards th, .cards td, .cards caption.shown { display: block } .cards tbody tr { padding: var(--gap-3) var(--gap-4); border-bottom: 1px solid var(--line) } .cards tbody tr:last-child { border: 0 }
   .cards td, .cards tbody th { display: flex; justify-content: space-between; align-items: baseline; gap: var(--gap-4); padding: .2rem 0; border: 0; text-align: right } .cards tbody th { font-size: var(--large); text-align: left; display: block }
   .cards td::before { content: attr(data-label); flex: none; color: var(--ink-soft); font-size: var(--small); text-align: left } .cards td.actions { display: block } .cards td.actions::before { content: none } .cards td.actions .row { margin-top: var(--gap-2); justify-content: stretch } .cards td.actions .row > *, .cards td.actions .button { flex: 1 }
+  .cards td.prose { display: block; text-align: left } .cards td.prose::before { display: block }
   .cards td:empty { display: none }
 }
 

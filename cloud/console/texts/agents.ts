@@ -45,9 +45,9 @@ export const agentsTexts = bilingual({
     health: 'Health',
     healthStates: { ready: 'Ready', degraded: 'Needs attention', absent: 'No answer', unknown: 'Unknown' },
     unknownHealth: {
-      no_agent: 'No agent controls it.',
-      agent_offline: 'Its agent is not connected.',
-      not_reported: 'It is not in the configuration of its agent.',
+      no_agent: 'No agent controls it. Add it to the configuration of an agent.',
+      agent_offline: 'Its agent is not connected. Check the power and the network of the agent.',
+      not_reported: 'It is not in the configuration of its agent. Add it there, or retire it.',
     },
     healthSteps: {
       degraded: 'It works in part. Check its cables and antennas.',
@@ -146,9 +146,9 @@ export const agentsTexts = bilingual({
     health: 'Zustand',
     healthStates: { ready: 'Bereit', degraded: 'Prüfen', absent: 'Antwortet nicht', unknown: 'Unbekannt' },
     unknownHealth: {
-      no_agent: 'Kein Agent steuert es.',
-      agent_offline: 'Sein Agent ist nicht verbunden.',
-      not_reported: 'Es fehlt in der Konfiguration seines Agenten.',
+      no_agent: 'Kein Agent steuert es. Nehmen Sie es in die Konfiguration eines Agenten auf.',
+      agent_offline: 'Sein Agent ist nicht verbunden. Prüfen Sie Strom und Netzwerk des Agenten.',
+      not_reported: 'Es fehlt in der Konfiguration seines Agenten. Tragen Sie es dort ein, oder mustern Sie es aus.',
     },
     healthSteps: {
       degraded: 'Es arbeitet nur zum Teil. Prüfen Sie Kabel und Antennen.',

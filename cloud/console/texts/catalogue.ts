@@ -27,6 +27,7 @@ import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { storesTexts } from './stores.ts'
 import { stockTexts } from './stock.ts'
+import { healthTexts } from './health.ts'
 import { tagsTexts } from './tags.ts'
 import { todayTexts } from './today.ts'
 
@@ -54,6 +55,7 @@ const PARTS = {
   operators: operatorsTexts,
   closings: closingsTexts,
   agents: agentsTexts,
+  health: healthTexts,
   alarms: alarmsTexts,
   products: productsTexts,
   productImport: productImportTexts,
