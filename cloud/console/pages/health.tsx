@@ -252,9 +252,9 @@ function Named({ at, agent: { name, storeId } }: { at: PageContext; agent: Agent
     <>
       {name}
       {at.store ? null : (
-        <span class="sub">
+        <p class="sub">
           <a href={inStore(at, at.path, storeId)}>{storeName(at, storeId)}</a>
-        </span>
+        </p>
       )}
     </>
   )
@@ -293,11 +293,11 @@ function Faults({ at, agent: { faults, storeId } }: { at: PageContext; agent: Ag
     <div>
       {t.steps.fault}
       {devices.map(({ deviceId, name, fault }) => (
-        <div>
+        <p>
           <a href={inStore(at, `/console/agents/${deviceId}`, storeId)}>{name ?? `${a.device} ${shortId(deviceId)}`}</a>
           : {a.healthStates[fault]}
           <span class="sub">{steps[fault]}</span>
-        </div>
+        </p>
       ))}
       {others > 0 ? <span class="sub">{t.moreDevices(at.formats.number(others))}</span> : null}
     </div>

@@ -28,7 +28,7 @@ export const recallsPage = page<Recalls>({
   roles: rolesFrom('associate'),
   scope: 'account',
   live: ['protection'],
-  navigation: { group: 'operations', icon: 'recall' },
+  navigation: { group: 'goods', icon: 'recall' },
   title: (texts) => texts.recalls.title,
   lead: (at) => at.texts.recalls.lead,
   actions: {
