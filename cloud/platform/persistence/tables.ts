@@ -1017,6 +1017,18 @@ export interface SigningKey {
   x: string;
 }
 
+export interface StaffNotice {
+  about_id: string;
+  created_ms: number;
+  except_id: string | null;
+  lowest: string;
+  notice_id: string;
+  page: string;
+  reason: string;
+  store_id: string;
+  tenant: string;
+}
+
 export interface StockLevel {
   on_hand: number | null;
   product_id: string;
@@ -1394,6 +1406,7 @@ export interface DB {
   sign_in_failure: SignInFailure;
   signed_document: SignedDocument;
   signing_key: SigningKey;
+  staff_notice: StaffNotice;
   stock_level: StockLevel;
   stock_reservation: StockReservation;
   store: Store;

@@ -11,7 +11,7 @@ import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/calle
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success, Timestamp, eurosOf, iso } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/alarm-notices.ts'
+import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/staff-notices.ts'
 
 /** States of an alarm, in the order in which staff work on it. */
 export const ALARM_STATES = ['open', 'acknowledged', 'disposed'] as const

@@ -14,6 +14,7 @@ import {
   deleteNotice,
   RETRY_DELAYS_MS,
 } from './queue.ts'
+import { accountsWithNotices, expandNotices } from './staff-notices.ts'
 import { deleteSubscription, openTarget, type PushTarget } from './subscriptions.ts'
 import webPush from 'web-push'
 import { deadline, type Randomness } from '../../../policy/platform.ts'
@@ -255,9 +256,11 @@ export function startPushSender(
 
   async function sendDue(attempts: Attempts): Promise<number> {
     const nowMs = platform.clock.wall()
+    const accounts = await accountsWithNotices(database.reads)
+    for (const tenant of accounts) await expandNotices(database, tenant, nowMs)
     const due = (await readPending(database.reads)).filter(({ due_ms }) => isDue(due_ms, nowMs))
     const wanted = choose(due, attempts)
-    if (wanted.length === 0) return POLL_MS
+    if (wanted.length === 0) return accounts.length > 0 ? 0 : POLL_MS
     const leaseId = newId('lea', platform)
     const jobs = await database.write(async (db) => {
       const taken: Job[] = []
@@ -268,7 +271,7 @@ export function startPushSender(
       const { tenant, subscription_id: subscriptionId } = job.subscription
       attempts.start([accountOf(tenant)], { subscriptionId }, (stop) => sendOne(job, stop))
     }
-    return jobs.length > 0 ? 0 : POLL_MS
+    return jobs.length > 0 || accounts.length > 0 ? 0 : POLL_MS
   }
 
   async function sendOne(job: Job, stop: AbortSignal): Promise<void> {

@@ -270,6 +270,12 @@ const PUSH: readonly string[] = [
   `CREATE INDEX push_subscription_by_user ON push_subscription (tenant, user_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX push_subscription_by_session ON push_subscription (session_id) WHERE session_id IS NOT NULL`,
   `CREATE INDEX push_subscription_of_users ON push_subscription (tenant, session_id) WHERE session_id IS NOT NULL`,
+  // Notices to staff, for which the sender has not found the browsers yet. `about_id`: Event or request for help.
+  // `lowest`: Lowest role that gets the notice. `except_id`: User who gets none.
+  `CREATE TABLE staff_notice (
+    notice_id text PRIMARY KEY, tenant text NOT NULL, about_id text NOT NULL, reason text NOT NULL, store_id text NOT NULL,
+    page text NOT NULL, lowest text NOT NULL, except_id text, created_ms bigint NOT NULL)`,
+  `CREATE INDEX staff_notice_by_tenant ON staff_notice (tenant, created_ms, notice_id)`,
   // `user_id`: The customer that the notice is about. `urgency`: `Urgency` of RFC 8030. `topic`: `Topic` of RFC 8030:
   // a newer notice replaces an older notice that the browser has not fetched. `due_ms`: Time of the next attempt, or
   // end of the lease while a process sends the notice. `expires_ms`: The sender discards the notice after this time.

@@ -18,6 +18,7 @@ const EMPTY_HERE: Record<string, string> = {
   listing_refresh: 'made only if a product is sold in more stores than one transaction writes',
   token_revocation: 'made only if more tokens end than one transaction revokes',
   image_room: 'made when a picture is uploaded',
+  staff_notice: 'made only while a browser gets notices about alarms',
   push_delivery: 'made in live mode only; the sandbox logs each notice',
 }
 

@@ -150,7 +150,9 @@ const NOTICE_TURNS = 20_000
  */
 async function noticesSent({ served }: World): Promise<void> {
   for (let turn = 0; turn < NOTICE_TURNS; turn++) {
-    const waiting = await served.database.reads.selectFrom('push_delivery').select('tenant').executeTakeFirst()
+    const { reads } = served.database
+    const unsent = await reads.selectFrom('push_delivery').select('tenant').executeTakeFirst()
+    const waiting = unsent ?? (await reads.selectFrom('staff_notice').select('tenant').executeTakeFirst())
     if (!waiting) return
     await new Promise((resolve) => setImmediate(resolve))
   }
