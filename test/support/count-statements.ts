@@ -1,17 +1,22 @@
 import Sqlite from 'better-sqlite3'
 
-type Execute = (...parameters: unknown[]) => unknown
+type Execute = (this: { source: string }, ...parameters: unknown[]) => unknown
 
 /** Runs `work`. Returns the number of statements that SQLite executed in this process meanwhile. */
 export async function countStatements(work: () => Promise<unknown>): Promise<number> {
+  return (await statementsOf(work)).length
+}
+
+/** Runs `work`. Returns the statements that SQLite executed in this process meanwhile. */
+export async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const memory = new Sqlite(':memory:')
   const statement = Object.getPrototypeOf(memory.prepare('select 1')) as Record<string, Execute>
   memory.close()
-  let count = 0
+  const executed: string[] = []
   const originals = ['all', 'get', 'run', 'iterate'].map((name) => [name, statement[name] as Execute] as const)
   for (const [name, execute] of originals)
-    statement[name] = function (this: unknown, ...parameters) {
-      count++
+    statement[name] = function (...parameters) {
+      executed.push(this.source)
       return execute.apply(this, parameters)
     }
   try {
@@ -19,5 +24,5 @@ export async function countStatements(work: () => Promise<unknown>): Promise<num
   } finally {
     for (const [name, execute] of originals) statement[name] = execute
   }
-  return count
+  return executed
 }

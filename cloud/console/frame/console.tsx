@@ -24,6 +24,7 @@ import { asDownload } from './download.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
+import { SharedReads } from './shared-reads.ts'
 import { asMode, asStore, readPreferences, rememberStore, type Preferences } from './preferences.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { hasRole, isOfPlatform, tenantOf, type Mode } from '../../platform/foundation/caller.ts'
@@ -261,10 +262,12 @@ class Console {
   readonly #pages: readonly ConsolePage[]
   readonly #renderer: ConsoleRenderer
   readonly #isSecure: boolean
+  readonly #reads: SharedReads
 
   constructor(parts: ConsoleParts, pages: readonly ConsolePage[], assets: ConsoleAssets) {
     this.#parts = parts
     this.#pages = pages
+    this.#reads = new SharedReads(parts.services)
     this.#isSecure = parts.services.config.baseUrl.startsWith('https:')
     this.#renderer = new ConsoleRenderer(pages, assets, parts.services.platform)
   }
@@ -480,8 +483,9 @@ class Console {
       language: languageOf(c, session, this.#isSecure),
       nowMs: services.platform.clock.wall(),
       cloudUrl: services.config.baseUrl,
-      perform: (operation, mode, input) =>
+      perform: this.#reads.of(c, session, (operation, mode, input) =>
         access.performAs(session, { operation, mode, input, idempotencyKey: undefined, requestId }),
+      ),
     })
   }
 

@@ -40,6 +40,9 @@ export class ChangeFeed {
   readonly #siblings: Siblings | undefined
   readonly #listeners = new Map<string, Set<{ filter: ChangeFilter; notify: () => void }>>()
   readonly #take = shares(LISTENERS)
+  /** Number of the last change of each tenant with listeners. */
+  readonly #versions = new Map<string, number>()
+  #changes = 0
   #shared = new Map<string, SiblingChange>()
 
   constructor(platform: Pick<Platform, 'timers'>, siblings: Siblings | undefined) {
@@ -63,8 +66,15 @@ export class ChangeFeed {
     return () => {
       if (!own.delete(listener)) return
       release()
-      if (own.size === 0 && this.#listeners.get(filter.tenant) === own) this.#listeners.delete(filter.tenant)
+      if (own.size > 0 || this.#listeners.get(filter.tenant) !== own) return
+      this.#listeners.delete(filter.tenant)
+      this.#versions.delete(filter.tenant)
     }
+  }
+
+  /** A number that differs after each change of a tenant with listeners. 0: no change since the first of them came. */
+  versionOf(tenant: string): number {
+    return this.#versions.get(tenant) ?? 0
   }
 
   /**
@@ -94,6 +104,7 @@ export class ChangeFeed {
   }
 
   #notify({ tenant, topic, storeId }: SiblingChange): void {
+    if (this.#listeners.has(tenant)) this.#versions.set(tenant, ++this.#changes)
     for (const { filter, notify } of this.#listeners.get(tenant) ?? [])
       if (filter.topics.has(topic) && (storeId === null || (filter.storeIds?.has(storeId) ?? true))) notify()
   }

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { UserRole } from '../../../cloud/platform/foundation/caller.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Tenant, UserRole } from '../../../cloud/platform/foundation/caller.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
-import { countStatements } from '../../support/count-statements.ts'
+import { countStatements, statementsOf } from '../../support/count-statements.ts'
 import { insertFleet } from '../../support/fleet.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
@@ -170,6 +170,57 @@ describe('the page of the health', () => {
     const text = await get('/console/health', 'viewer')
     expect(text).toContain('Kasse 7')
     expect(text).not.toContain('name="_action"')
+  })
+
+  it('reads once for all viewers after a change, and again after the next one', async () => {
+    const { changes } = shop.cloud.cloud.services
+    const { tenant } = await shop.cloud.db.database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    const listener = { tenant: tenant as Tenant, topics: new Set(['protection']), storeIds: null }
+    const end = changes.subscribe(listener, () => undefined)
+    // However slow the machine is, no second passes while the viewers read.
+    const { clock } = shop.cloud.platform
+    const elapsed = vi.spyOn(clock, 'elapsed').mockReturnValue(clock.elapsed())
+    const others = await Promise.all([1, 2, 3].map(() => shop.cloud.user('owner')))
+    const cookiesOf = (session: string) => `__Host-untag_session=${session}; __Host-untag_console=test/all`
+    const refresh = async (session: string) => {
+      const live = { 'hx-request': 'true', 'hx-trigger': 'health', 'hx-target': 'health', 'accept-language': 'en' }
+      const url = '/console/health?mode=test&store=all'
+      return (await shop.cloud.get(url, { ...live, cookie: cookiesOf(session) })).text
+    }
+    const all = [cookies.get('owner') ?? '', ...others]
+    const reads = (statements: readonly string[]) =>
+      statements.filter((sql) => /protection_exception|fork_ms|"listed"/.test(sql)).length
+    const one = reads(await statementsOf(() => refresh(all[0] ?? '')))
+    expect(one).toBeGreaterThan(3)
+
+    const acknowledge = async (kind: string) => {
+      const { exceptions } = await shop.ok('fetchExceptions', { kind, state: 'open' })
+      await shop.ok('acknowledgeException', { exceptionId: exceptions[0].exceptionId })
+    }
+    for (const kind of ['door_forced', 'late_reads']) {
+      await acknowledge(kind)
+      const texts: string[] = []
+      const statements = await statementsOf(async () => {
+        for (const session of all) texts.push(await refresh(session))
+      })
+      expect(reads(statements)).toBe(one)
+      const shown = texts.map((text) => figures(text).find(({ label }) => label === 'Open exceptions')?.value)
+      expect(new Set(shown)).toEqual(new Set([kind === 'door_forced' ? '3' : '2']))
+    }
+    // A second later the answer is read again, in case a message was lost.
+    elapsed.mockReturnValue(clock.elapsed() + 1_000)
+    expect(reads(await statementsOf(() => refresh(all[0] ?? '')))).toBe(one)
+    // Other rights, another answer.
+    const bound = await refresh(cookies.get('bound') ?? '')
+    expect(figures(bound).find(({ label }) => label === 'In order')?.note).toBe('of 249 agents')
+    // A whole page is never shared: a person sees the own change.
+    expect(reads(await statementsOf(() => get('/console/health')))).toBe(one)
+    elapsed.mockRestore()
+    end?.()
   })
 
   it('runs as many queries for 500 agents as for 5,000 in a hundred stores', async () => {
