@@ -153,7 +153,8 @@ export async function recordReportedException(
     event.itemLineId ??
     event.deviceId ??
     event.eventId
-  const reported = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '' }
+  const deviceId = event.deviceId ?? null
+  const reported = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '', device_id: deviceId }
   await db
     .insertInto('protection_exception')
     .values({
@@ -161,8 +162,7 @@ export async function recordReportedException(
       tenant,
       store_id: event.storeId,
       kind: event.reason ?? 'unnamed',
-      subject: `${reporter ?? event.storeId}/${about}`,
-      device_id: event.deviceId ?? null,
+      subject: event.reason === ENDED ? endOf(reporter ?? event.storeId) : `${reporter ?? event.storeId}/${about}`,
       purchase_id: event.purchaseId ?? null,
       raised_ms: nowMs,
       times: 1,
@@ -247,6 +247,8 @@ interface EmergencyTimes {
 
 /** The agent that reported: the subject begins with its id. */
 const reporterOf = (subject: string) => subject.split('/')[0] ?? ''
+/** Subject of the last end of a reporter. All ends are one exception, so that few are read. */
+const endOf = (reporter: string) => `${reporter}/end`
 
 /**
  * Last start and end of the emergencies among these exceptions, by exception. An agent has one emergency at a time. It
@@ -258,24 +260,21 @@ export async function emergencyTimes(
 ): Promise<Map<string, EmergencyTimes>> {
   const started = rows.filter(({ kind }) => kind === STARTED)
   if (started.length === 0) return new Map()
-  const storeIds = [...new Set(started.map((row) => row.store_id))]
+  const unique = (values: readonly string[]) => [...new Set(values)]
   const ended = await db
     .selectFrom('protection_exception')
     .selectAll()
-    .where('store_id', 'in', storeIds)
+    .where('store_id', 'in', unique(started.map((row) => row.store_id)))
     .where('kind', '=', ENDED)
+    .where('subject', 'in', unique(started.map((row) => endOf(reporterOf(row.subject)))))
     .execute()
   // The exception has the time at which the cloud stored a report; its event, the time at the agent.
   const occurred = await occurredAt(db, [...started, ...ended])
-  const endOf = new Map<string, number>()
-  for (const row of ended) {
-    const reporter = reporterOf(row.subject)
-    endOf.set(reporter, Math.max(endOf.get(reporter) ?? 0, occurred(row)))
-  }
+  const endedMsOf = new Map(ended.map((row) => [row.subject, occurred(row)]))
   return new Map(
     started.map((row) => {
       const startedMs = occurred(row)
-      const endedMs = endOf.get(reporterOf(row.subject))
+      const endedMs = endedMsOf.get(endOf(reporterOf(row.subject)))
       return [row.exception_id, { startedMs, ...(endedMs !== undefined && endedMs >= startedMs && { endedMs }) }]
     }),
   )

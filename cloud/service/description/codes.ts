@@ -333,7 +333,8 @@ export const EXCEPTION_TEXTS = codes<ExceptionKind>({
   door_forced: 'The door of a cabinet was opened without a release. The station shows it until the door is shut.',
   door_left_open: 'The door of a cabinet stayed open too long.',
   emergency_started: 'An emergency input became active. One event for each device that opened, and one for the input.',
-  emergency_ended: 'The emergency input cleared. One event for each device that opened, and one for the input.',
+  emergency_ended:
+    'The emergency input cleared. One event for each device that opened, and one for the input; one exception counts those of an agent.',
   device_tested:
     'A technician tested the release of a new device, or walked a tag through a gate. Nothing was sold. Check who was at the device.',
   release_jammed: 'The contact was closed before the release, or did not move after it. Check the lock.',

@@ -663,7 +663,7 @@ describe('pages of the store manager', () => {
     const rows = [
       { ...started, subject: `agt_AusgangNord/${device}` },
       // Another input of the same agent: an agent has one emergency at a time.
-      { ...ended, subject: 'agt_AusgangNord/dev_button' },
+      { ...ended, subject: 'agt_AusgangNord/end' },
     ]
     await database.write((db) => db.insertInto('protection_exception').values(rows).execute())
     const time = consoleFormats('en').clock(now - 60_000)
