@@ -164,6 +164,7 @@ export class Agent {
         return opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : undefined
       },
       signReceipt: (sale) => signSellerReceipt({ ...this.#base, signer: this.#cloud.key.signer }, sale),
+      hasTrustedTime: () => clock.now().trust !== 'none',
       passSeconds: () => (clock.now().trust === 'none' ? 0 : (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60),
       onChanged: () => this.#announceTills(),
     })

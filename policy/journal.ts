@@ -27,6 +27,9 @@ export const Ordinals = z
   .max(UNITS_LIMIT)
   .refine((ordinals) => new Set(ordinals).size === ordinals.length, 'names a right twice')
 
+/** True: the agent had no trusted time, so that `atMs` is only the earliest time at which it can have been. */
+const UNTIMED = z.literal(true).optional()
+
 const Claim = z
   .strictObject({
     kind: z.literal('claim'),
@@ -89,6 +92,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     resold: z.array(name(220)).min(1).max(SALE_TAGS_LIMIT).optional(),
     /** When this agent stored that another agent announced the sale, ms: the till repeats it here. */
     announcedMs: z.int().min(0).optional(),
+    untimed: UNTIMED,
     /** By a program without the right `returns`: its lines take no tags back, and its void ends only an open sale. */
     withoutReturns: z.literal(true).optional(),
   }),
@@ -96,6 +100,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('sale_return'),
     return: KeptReturn,
+    untimed: UNTIMED,
     /** `saleKeyOf` the sale, if the return names it by its receipt or code. */
     sale: z
       .string()

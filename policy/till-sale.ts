@@ -245,9 +245,23 @@ export function returnKeyOf(storeId: string, { returnId }: Pick<KeptReturn, 'ret
 
 /** Hash of what a return says, without its time. */
 export function returnContent(request: KeptReturn): string {
-  const said = { ...request, occurredAt: undefined }
+  const said = {
+    ...request,
+    occurredAt: undefined,
+    resellable: request.resellable === true,
+    epcs: tagsSaid(request),
+    tagUids: undefined,
+    tagIds: undefined,
+    lines: request.lines?.map(({ lineId, quantity, ...named }) => ({ lineId, quantity, tags: tagsSaid(named) })),
+  }
   return hash('sha256', JSON.stringify(Object.entries(said).sort(([a], [b]) => (a < b ? -1 : 1))), 'hex')
 }
+
+/** The tags of a list in one form, in whichever way they were written. */
+const tagsSaid = (named: NamedTags): string[] =>
+  tagsOf(named)
+    .map(({ kind, id }) => `${kind} ${comparableIdentifier(kind, id)}`)
+    .sort()
 
 /** Id of a line: the till's own, or its position from 1. */
 export function lineIdOf({ lineId }: Pick<SaleLine, 'lineId'>, index: number): string {
@@ -296,9 +310,7 @@ export function saleContent(sale: KeptSale): string {
     Math.round(line.quantity * 1_000),
     line.priceUnit,
     line.vat,
-    tagsOf(line)
-      .map(({ kind, id }) => `${kind} ${comparableIdentifier(kind, id)}`)
-      .sort(),
+    tagsSaid(line),
   ])
   const { occurredAt, totalCent = null, codeHashes, fiscal = null } = sale
   const content = ['untag/sale-content/1', Date.parse(occurredAt), totalCent, codeHashes, fiscal, lines]

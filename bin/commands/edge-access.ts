@@ -24,6 +24,7 @@ import {
   type EDGE_PAIRINGS_OPTIONS,
   type EDGE_ROTATE_KEY_OPTIONS,
 } from '../../host/settings/edge.ts'
+import { SaleNames } from '../../policy/till-sale.ts'
 import { nearby } from '../../host/private-files.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -88,13 +89,21 @@ export async function runCredential({ data, renew, json }: Values<typeof EDGE_CR
   print(json, 'credential', renew ? file.renew() : file.ensure())
 }
 
+/** The name of a till in the form in which its sales have it. */
+function readTillId(till: string): string {
+  const { success, data, error } = SaleNames.tillId.safeParse(till)
+  if (success && data !== undefined) return data
+  throw new WrongUsage([`--till ${error?.issues[0]?.message ?? 'is empty'}`])
+}
+
 /** Creates a credential for one named program. The ledger stores only its hash. */
 export async function runPair({ data, name, may, till, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
   const rights = rightsIn(may)
+  const tillId = till === undefined ? undefined : readTillId(till)
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)
   withPairings(data, (pairings) =>
-    pairings.addProgram(hashSecret(credential), name, platform.clock.wall(), rights, till),
+    pairings.addProgram(hashSecret(credential), name, platform.clock.wall(), rights, tillId),
   )
   print(json, 'credential', credential)
 }

@@ -1,5 +1,5 @@
 import type { TillTag } from '../items/till-tags.ts'
-import type { JournalBody } from '../../policy/journal.ts'
+import type { JournalBody, TillEvidence } from '../../policy/journal.ts'
 import {
   hourOfSale,
   keptReturn,
@@ -59,6 +59,8 @@ interface TillSalesParts {
   /** Signs the receipt of a sale; undefined without trusted time or a current policy. */
   signReceipt(sale: KnownSale): string | undefined
   nowMs(): number
+  /** False: `nowMs` is only the earliest time that it can be. */
+  hasTrustedTime(): boolean
   /** How long tags may pass for pieces that are sold now, s; 0 if the policy or the clock does not allow it. */
   passSeconds(): number
   /** Called after a change. */
@@ -190,7 +192,8 @@ export class TillSales {
         message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
       })
     const resold = becomes === 'paid' ? this.#resold(sale, pieces) : []
-    const seq = journal.append({ atMs: nowMs, evidence: saleRow(sale, items, { resold, announced, mayReturn }) })
+    const evidence = { ...saleRow(sale, items, { resold, announced, mayReturn }), ...this.#untimed() }
+    const seq = journal.append({ atMs: nowMs, evidence })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = becomes === 'paid' ? saleKey : null
@@ -327,6 +330,10 @@ export class TillSales {
     return { saleId, waiting: paid === undefined && !isSold, items, synced: false }
   }
 
+  #untimed(): { untimed?: true } {
+    return this.#parts.hasTrustedTime() ? {} : { untimed: true }
+  }
+
   #takeBack(request: KeptReturn, nowMs: number): ReturnAnswer {
     const { storeId, ledger, items } = this.#parts
     const returnKey = returnKeyOf(storeId, request)
@@ -350,7 +357,7 @@ export class TillSales {
         'too_many_waiting_returns',
         `${WAITING_RETURNS_LIMIT} returns wait for this sale: send the sale first`,
       )
-    const seq = ledger.journal.append({ atMs: nowMs, evidence: returnRow(request, saleKey) })
+    const seq = ledger.journal.append({ atMs: nowMs, evidence: { ...returnRow(request, saleKey), ...this.#untimed() } })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const to = { status, nowMs, seq } as const
     const back =
@@ -459,7 +466,7 @@ function saleRow(
   sale: KeptSale,
   items: [number, number],
   more: { resold: string[]; announced: Pick<TillTag, 'storedMs'> | undefined; mayReturn: boolean },
-): JournalBody['evidence'] {
+): Extract<TillEvidence, { kind: 'sale' }> {
   const { resold, announced, mayReturn } = more
   return {
     kind: 'sale',
@@ -472,7 +479,7 @@ function saleRow(
 }
 
 /** The row of a return. The cloud may not have the sale yet that its receipt or code names. */
-function returnRow(request: KeptReturn, saleKey: string | undefined): JournalBody['evidence'] {
+function returnRow(request: KeptReturn, saleKey: string | undefined): Extract<TillEvidence, { kind: 'sale_return' }> {
   const isNamed = request.receipt !== undefined || request.codeHash !== null
   return { kind: 'sale_return', return: request, ...(isNamed && saleKey !== undefined && { sale: saleKey }) }
 }

@@ -77,6 +77,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     signReceipt: ({ sale, exp, riskClass }) =>
       signSaleReceipt({ exp, riskClass, storeId: STORE, cti: Buffer.from(sale, 'hex'), policyVersion: 1 }, [], signer),
     nowMs: () => platform.clock.wall(),
+    hasTrustedTime: () => true,
     passSeconds: () => 0,
     onChanged: () => undefined,
   })

@@ -55,6 +55,8 @@ export async function applyTill(
     return false
   }
   if (evidence.kind === 'sale_piece') return bindSoldPiece(call, store, evidence, storedMs)
+  // Without trusted time the order is open. Then the return is the later one, so that goods on the shelf alarm.
+  const atLeast = (ms: number, { untimed }: { untimed?: true | undefined }) => (untimed ? Math.max(ms, call.nowMs) : ms)
   try {
     if (evidence.kind === 'sale')
       await recordSale(call, store, evidence.sale, {
@@ -62,10 +64,17 @@ export async function applyTill(
         storedMs: Math.min(storedMs, evidence.announcedMs ?? storedMs),
         agent: { agentId, items: evidence.items, resold: evidence.resold },
         withoutReturns: evidence.withoutReturns,
+        isUntimed: evidence.untimed === true && evidence.announcedMs === undefined,
+        returnedMs: atLeast(storedMs, evidence),
       })
     else if (evidence.kind === 'sale_void')
       await voidSaleOf(call, store, evidence, { reason: evidence.reason, agentId, storedMs })
-    else await recordReturn(call, store, evidence.return, { storedMs, agentId, saleKey: evidence.sale })
+    else
+      await recordReturn(call, store, evidence.return, {
+        storedMs: atLeast(storedMs, evidence),
+        agentId,
+        saleKey: evidence.sale,
+      })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.
@@ -73,7 +82,7 @@ export async function applyTill(
     // A return by tag may have been booked on this sale first: then this one may be about the next sale.
     const isBooked = error.extras.reason !== 'already_refunded'
     if (evidence.kind === 'sale_return')
-      await keepReturned(call, store, evidence.return, { storedMs, agentId, isBooked })
+      await keepReturned(call, store, evidence.return, { storedMs: atLeast(storedMs, evidence), agentId, isBooked })
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',

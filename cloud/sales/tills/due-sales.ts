@@ -75,10 +75,21 @@ export async function pruneSales(db: Db, nowMs: number): Promise<void> {
   const beforeMs = nowMs - SALES_KEPT_MS
   for (const table of ['receipt_code', 'till_return'] as const)
     await db.deleteFrom(table).where('stored_ms', '<', beforeMs).execute()
-  // The time of a sale tells a copy that arrives late from a sale that uses the number again.
+  // The time of a sale tells a copy that arrives late from a sale that uses the number again. An agent may have been
+  // away for months, and its till may still void the sale.
   await db
     .deleteFrom('till_sale')
     .where('stored_ms', '<', beforeMs - WAIT_FOR_SALE_MS)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('purchase')
+            .select('purchase_id')
+            .whereRef('purchase.purchase_id', '=', 'till_sale.purchase_id')
+            .where('created_ms', '>=', beforeMs),
+        ),
+      ),
+    )
     .execute()
   await db.deleteFrom('piece_report').where('at_ms', '<', beforeMs).execute()
 }

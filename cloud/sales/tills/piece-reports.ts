@@ -56,12 +56,14 @@ export async function reportSale(
 }
 
 /**
- * Time of a report whose recorder knew the status of the piece, so that it is after what changed the status. A return
- * without a sale changed no status.
+ * Time of a report whose recorder knew the status of the piece, so that it is after what made the status: returns that
+ * are booked, and those before the last change. A return that waits for its sale changed no status.
  */
 export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
-  const applied = known.filter((report) => isReturn(report) && report.is_booked === 1)
-  return Math.max(storedMs, item.updated_ms + 1, ...applied.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
+  const returns = known.filter(isReturn)
+  const after = (list: readonly Report[]) => Math.max(0, ...list.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
+  const madeMs = Math.max(item.updated_ms, after(returns.filter((report) => report.is_booked === 1)))
+  return Math.max(storedMs, item.updated_ms + 1, madeMs, after(returns.filter((report) => report.at_ms <= madeMs)))
 }
 
 /**

@@ -292,7 +292,9 @@ async function bookSale(
   const { agent } = incoming.recorded
   await reportSale(call, store, { key: incoming.key, purchaseId, agentId: agent?.agentId }, rows.pieces)
   await nameUnits(call, purchaseId, rows.pieces)
-  await takeExchanged(call, store, { key: incoming.key, storedMs, agentId: agent?.agentId, about }, inStore, others)
+  const backMs = incoming.recorded.returnedMs ?? storedMs
+  const by = { key: incoming.key, storedMs: backMs, agentId: agent?.agentId, about }
+  await takeExchanged(call, store, by, inStore, others)
   const itemIds = [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id)
   const hasWaiting = await isAwaited(call, store, incoming.key, sale.codeHashes)
   await settlePieces(call, store, itemIds, hasWaiting ? incoming.key : undefined)

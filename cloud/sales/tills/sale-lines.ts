@@ -31,7 +31,7 @@ import { factsOfItem, productsOfItems } from '../../protection/authorize/item-fa
 import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
-import { isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
+import { isReturn, isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
 import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './piece-reports.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
@@ -75,6 +75,10 @@ export interface Recorded {
   }
   /** True for a program without the right `returns`: it takes no tags back, and voids only open sales. */
   readonly withoutReturns?: true | undefined
+  /** True if the clock of the agent does not tell that the sale is later than what the agent reported before. */
+  readonly isUntimed?: boolean
+  /** When goods came back in the sale; default: `storedMs`. */
+  readonly returnedMs?: number
 }
 
 /**
@@ -320,7 +324,7 @@ async function standingsOf(
   call: Call,
   store: Row<'store'>,
   key: string,
-  { agent, storedMs }: Recorded,
+  { agent, storedMs, isUntimed }: Recorded,
   sale: KeptSale,
   itemOf: Awaited<ReturnType<typeof itemsWith>>,
 ): Promise<ReadonlyMap<string, Standing>> {
@@ -354,7 +358,10 @@ async function standingsOf(
       // A till may report to the cloud long after it sold, and goods may have come back since.
       const isOld = !agent && storedMs - occurredMs > OPEN_SALE_MS
       const isLater = isOld && known.some((report) => isWaitingReturn(report) && report.at_ms > occurredMs)
-      const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(storedMs, item, known) : storedMs
+      // An agent reports in order, whatever its clock was.
+      const own = known.filter((report) => isUntimed && isReturn(report) && report.agent_id === agent?.agentId)
+      const soldMs = Math.max(storedMs, ...own.map((report) => report.at_ms + 1))
+      const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(soldMs, item, known) : soldMs
       const move = others.get(item.item_id)
       const before = historyOfReports(known, move).owner
       const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, isAgain })

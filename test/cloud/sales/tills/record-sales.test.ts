@@ -377,6 +377,19 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     const back = (...returns: Json[]) => shop.ok('recordReturns', { storeId: shop.storeId, returns })
     const returnId = () => `R${++number}`
 
+    it.each<[string, (request: Json) => Json]>([
+      ['lower-case EPC', (request) => ({ ...request, epcs: [request['epcs'][0].toLowerCase()] })],
+      ['resellable false', (request) => ({ ...request, resellable: false })],
+      ['another time', (request) => ({ ...request, occurredAt: '2026-11-30T10:00:00Z' })],
+    ])('is repeated in another spelling: %s', async (_, other) => {
+      const { epc } = await shop.newItem(jacket)
+      await record(sale({ lines: [line({ epcs: [epc] })] }))
+      const request = { returnId: returnId(), epcs: [epc] }
+      await back(request)
+      const again = await back(other(request))
+      expect([again.repeated, again.errors]).toEqual([1, []])
+    })
+
     it('by sale, line and tag makes the tag alarm, and repays what was paid', async () => {
       const [a, b] = [await shop.newItem(jacket), await shop.newItem(jacket)]
       const sent = sale({ lines: [line({ lineId: 'A', quantity: 2, epcs: [a.epc, b.epc] })] })
