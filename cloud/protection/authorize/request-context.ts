@@ -94,7 +94,7 @@ export async function readRequestContext(call: Call, metadata: Metadata): Promis
     operatorId: (mayAct && operatorId) || null,
     warnings: [
       ...(device ? placeDifferences(device.row, metadata) : []),
-      ...(mayAct ? [] : ['operatorId was ignored: this operator was removed, or belongs to another store']),
+      ...(mayAct ? [] : ['operatorId was ignored: this operator is not registered in the store, or was removed']),
     ],
   }
 }

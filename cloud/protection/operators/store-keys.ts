@@ -20,8 +20,8 @@ export async function assertOperator(
 }
 
 /**
- * False if the operator was removed, or is registered in another store of the account. Accepts unknown ids, because
- * merchants may use their own staff numbers (ADR releases).
+ * False if the operator was removed, or is registered in another store of the account. Accepts unknown ids of a
+ * merchant, who may use staff numbers of its own (ADR releases). An agent names only operators who are registered.
  */
 export async function mayOperate(
   { db, caller }: Pick<Call, 'db' | 'caller'>,
@@ -35,8 +35,8 @@ export async function mayOperate(
     .where('operator.operator_id', '=', operatorId)
     .executeTakeFirst()
   const known = knownCaller(caller)
-  if (operator?.tenant !== known.tenant) return true
-  // A key for other stores does not learn which operators exist. An agent has no staff numbers of its own.
+  if (operator?.tenant !== known.tenant) return known.kind !== 'agent'
+  // A key for other stores does not learn which operators exist.
   if (known.kind !== 'agent' && !maySee(known, operator)) return true
   return operator.store_id === storeId && operator.removed_ms === null
 }
