@@ -1,5 +1,5 @@
 import type { Database, Db } from '../persistence/database.ts'
-import { type Caller, isAtLeast, type Package } from '../foundation/caller.ts'
+import { accountOf, type Caller, isAtLeast, type Package } from '../foundation/caller.ts'
 import { holderOf, shares } from '../foundation/shared-slots.ts'
 import { assertRights, performSteps, type ReportProgress } from './perform-steps.ts'
 import { LeaseRecallNeeded } from './notifier.ts'
@@ -162,14 +162,16 @@ export async function performTask(
   const request: OperationRequest = { ...who, input: {}, isLegacyForm: false, idempotencyKey: undefined }
   if (who.caller.kind !== 'anyone') await services.authority.ready(who.caller.tenant)
   let after: (() => void | Promise<void>)[] = []
-  await database.write(async (db) => {
+  const holder = who.caller.kind === 'anyone' ? {} : { holder: accountOf(who.caller.tenant) }
+  const run = async (db: Db) => {
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
     await work(opened.call)
     if (who.operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request, opened.events, nowMs, services)
     after = opened.afterCommit
-  })
+  }
+  await database.write(run, holder)
   await Promise.all(after.map((task) => task()))
 }
 

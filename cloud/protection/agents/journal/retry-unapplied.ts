@@ -4,6 +4,7 @@ import { systemCaller, type Tenant } from '../../../platform/foundation/caller.t
 import { startDueLoop, type DueLoop } from '../../../platform/operations/send-loop.ts'
 import { processEach, endsSoon } from '../../../platform/operations/process-each.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
+import { readPageWithinText } from '../../../platform/operations/paging.ts'
 import { performTask } from '../../../platform/operations/perform.ts'
 import type { Database, Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
@@ -14,7 +15,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 
 /** Age from which the cloud no longer retries a row, ms. */
 const RETRY_FOR_MS = 30 * 86_400_000
-/** Rows per transaction. */
+/** Maximum rows per transaction. Long rows are fewer (`readPageWithinText`). */
 const PAGE = 500
 /** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
 const PAGES_LIMIT = 100
@@ -126,7 +127,13 @@ async function retryPage(call: IngestCall, agentId: string, after: RetryProgress
   const agent = await findAgent(db, agentId)
   if (!agent) return { ...after, isAll: true }
   let { generation, seq, applied, isAgentDone } = after
-  const rows = await unappliedRows(db, agentId, nowMs - RETRY_FOR_MS, after)
+  // An agent chooses the length of rows that nobody can read.
+  const { items: rows, nextCursor } = await readPageWithinText(
+    (limit, last: RetriedRow | undefined) => unappliedRows(db, agentId, nowMs - RETRY_FOR_MS, last ?? after, limit),
+    ({ seq: cursor }) => String(cursor),
+    ({ body }) => body.length,
+    { limit: PAGE },
+  )
   const isOver = endsSoon(call.services.platform.clock)
   let read = 0
   for (const row of rows) {
@@ -149,7 +156,7 @@ async function retryPage(call: IngestCall, agentId: string, after: RetryProgress
       .execute()
     if (subject !== agentId) await withdraw(call, agent, subject)
   }
-  const isAll = rows.length < PAGE && read === rows.length
+  const isAll = nextCursor === undefined && read === rows.length
   if (isAll && isAgentDone && applied > 0) await withdraw(call, agent, agentId)
   return { generation, seq, applied, isAgentDone, isAll }
 }
@@ -158,15 +165,18 @@ function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: Row<'agent'>
   return acknowledgeOpenException(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
+type RetriedRow = Pick<Row<'journal_row'>, 'ledger_id' | 'generation' | 'seq' | 'body'>
+
 function unappliedRows(
   db: Db,
   agentId: string,
   sinceMs: number,
-  { generation, seq }: RetryProgress,
-): Promise<Row<'journal_row'>[]> {
+  { generation, seq }: Pick<RetriedRow, 'generation' | 'seq'>,
+  limit: number,
+): Promise<RetriedRow[]> {
   return db
     .selectFrom('journal_row')
-    .selectAll()
+    .select(['ledger_id', 'generation', 'seq', 'body'])
     .where('agent_id', '=', agentId)
     .where(IS_UNAPPLIED)
     .where('received_ms', '>=', sinceMs)
@@ -175,6 +185,6 @@ function unappliedRows(
     )
     .orderBy('generation')
     .orderBy('seq')
-    .limit(PAGE)
+    .limit(limit)
     .execute()
 }
