@@ -1,6 +1,5 @@
 import type { Context } from 'hono'
 import type { Platform } from '../../../policy/platform.ts'
-import { lruCache } from '../../platform/foundation/shared-slots.ts'
 import { tenantOf, type Mode } from '../../platform/foundation/caller.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
 import type { ChangeFeed } from '../../platform/operations/notifier.ts'
@@ -31,7 +30,7 @@ const SHARED: ReadonlySet<Operation> = new Set<Operation>([
 ])
 /** Longest time for which an answer is shared, ms. As long as the shortest time between two messages to a page. */
 const SHARED_MS = 1_000
-/** Maximum number of answers in memory. */
+/** Maximum number of answers in memory. Further ones are not shared. */
 const ANSWERS_LIMIT = 200
 
 /** Runs an operation with the rights of a session. */
@@ -47,7 +46,8 @@ interface SharedAnswer {
 export class SharedReads {
   readonly #clock: Platform['clock']
   readonly #changes: Pick<ChangeFeed, 'versionOf'>
-  readonly #answers = lruCache<string, SharedAnswer>(ANSWERS_LIMIT)
+  /** The oldest first. */
+  readonly #answers = new Map<string, SharedAnswer>()
 
   constructor({ platform, changes }: { platform: Pick<Platform, 'clock'>; changes: Pick<ChangeFeed, 'versionOf'> }) {
     this.#clock = platform.clock
@@ -82,8 +82,17 @@ export class SharedReads {
       return shared ?? run()
     }
     const answer = run()
-    this.#answers.set(key, { version, atMs, answer })
+    this.#dropOld(atMs)
+    this.#answers.delete(key)
+    if (this.#answers.size < ANSWERS_LIMIT) this.#answers.set(key, { version, atMs, answer })
     return answer
+  }
+
+  #dropOld(nowMs: number): void {
+    for (const [key, { atMs }] of this.#answers) {
+      if (nowMs - atMs < SHARED_MS) return
+      this.#answers.delete(key)
+    }
   }
 }
 

@@ -132,7 +132,7 @@ export async function storeFetchReport(
 const DETAIL_LIMIT = 200
 
 /**
- * The states of the agent's devices, and of devices that are being moved to it. What it says about others is not kept:
+ * The states of the agent's devices that are in service, and of devices that are being moved to it. What it says about others is not kept:
  * the stored states of all agents together grow with the number of registered devices.
  */
 async function ownStates(db: Db, agentId: string, states: readonly ReportedDevice[]): Promise<ReportedDevice[]> {
@@ -142,6 +142,7 @@ async function ownStates(db: Db, agentId: string, states: readonly ReportedDevic
     .selectFrom('device')
     .select('device_id')
     .where('device_id', 'in', [...reported.keys()])
+    .where('revoked_ms', 'is', null)
     .where(({ or, eb }) => or([eb('agent_id', '=', agentId), eb('moving_to', '=', agentId)]))
     .execute()
   const ids = new Set(own.map((row) => row.device_id))

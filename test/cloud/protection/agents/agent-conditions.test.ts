@@ -120,6 +120,25 @@ onEveryDatabase('conditions of agents', (kind) => {
     expect(await idsOf('ok', { storeId, limit: 500 })).toContain(agentId)
   })
 
+  it('a device that was taken out of service is no fault of its agent', async () => {
+    const { agentId, storeId } = await enrolTestAgent(shop, shop.otherStoreId)
+    const { deviceId } = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId })
+    const { messages } = shop.cloud.cloud
+    const report = async () => {
+      const { agents } = await shop.ok('fetchAgents', { storeId, limit: 500 })
+      const { currentPolicyVersion } = agents.at(-1)
+      const devices = [{ deviceId, state: 'absent' }]
+      const state = { online: true, observedAt: new Date().toISOString(), policyVersion: currentPolicyVersion, devices }
+      messages.hooks.onMessage({ storeId, agentId }, agentTopic(storeId, agentId, 'state'), JSON.stringify(state))
+      await messages.settled()
+    }
+    await report()
+    expect(await idsOf('fault', { storeId })).toEqual([agentId])
+    await shop.ok('decommissionDevice', { deviceId })
+    await report()
+    expect(await idsOf('fault', { storeId })).toEqual([])
+  })
+
   it('counts with one query, and reads both by the index of the account', async () => {
     // Agents of ten other accounts, which nobody may read for this one.
     const others = Array.from({ length: 4_000 }, (_, n) => ({
