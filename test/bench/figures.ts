@@ -17,6 +17,7 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   'webhook-fan-out': async () => (await import('./retail/webhook-fan-out.ts')).webhookFanOut,
   'analytics-read': async () => (await import('./retail/analytics-read.ts')).analyticsRead,
   'sales-export': async () => (await import('./retail/sales-export.ts')).salesExport,
+  console: async () => (await import('./console.ts')).consolePages,
   gate: async () => (await import('./gate.ts')).gate,
   'tag-reads': async () => (await import('./tag-reads.ts')).tagReads,
   'till-sales': async () => (await import('./till-sales.ts')).tillSales,
