@@ -8,6 +8,7 @@ import { hashOfKey } from '../../../../cloud/platform/accounts/api-keys.ts'
 import { hashOfUserToken } from '../../../../cloud/platform/users/user-queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import { SaleOfCloud } from '../../../../cloud/sales/tills/sale-operations.ts'
+import { TillReturn } from '../../../../policy/till-sale.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import { PROVIDERS } from '../../../../cloud/sales/payments/providers.ts'
 import { validationFindings, findingMessage, pathText } from '../../../../policy/validation-findings.ts'
@@ -711,10 +712,13 @@ onEveryDatabase('every operation', (kind) => {
 })
 
 describe('a validation error', () => {
-  // `recordSales` takes malformed sales and lists their faults.
-  const sales = z.strictObject({ sales: z.array(SaleOfCloud) })
+  // These operations take malformed rows and list their faults.
+  const ofRows: Readonly<Record<string, z.ZodType>> = {
+    recordSales: z.strictObject({ sales: z.array(SaleOfCloud) }),
+    recordReturns: z.strictObject({ returns: z.array(TillReturn) }),
+  }
   const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [
-    [o.name, o.name === 'recordSales' ? sales : o.request] as const,
+    [o.name, ofRows[o.name] ?? o.request] as const,
     ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : []),
   ])
   const connectors: [string, z.ZodType | undefined][] = [
