@@ -76,23 +76,20 @@ export function newestMoves(
     .execute()
 }
 
-/** Makes the query of the newest status move of each of these items in a store. */
+/** Makes the query of the newest status move of each of these items in a store. It reads each move of them once. */
 const newestOfEach = (onlyByOthers: boolean) =>
-  preparedForMany((db, itemIds, p: { storeId: string }) =>
-    db
-      .selectFrom('item_move as m')
+  preparedForMany((db, itemIds, p: { storeId: string }) => {
+    const newest = db
+      .selectFrom('item_move')
+      .select(['item_id', (eb) => eb.fn.max('rev').as('rev')])
+      .where('item_id', 'in', itemIds)
+      .where('store_id', '=', p.storeId)
+      .groupBy('item_id')
+    return db
+      .selectFrom(() => (onlyByOthers ? newest.where('reported_ms', 'is', null) : newest).as('n'))
+      .innerJoin('item_move as m', (join) => join.onRef('m.item_id', '=', 'n.item_id').onRef('m.rev', '=', 'n.rev'))
       .select(['m.item_id', 'm.at_ms', 'm.reported_ms', 'm.to_status', 'm.purchase_id'])
-      .where('m.item_id', 'in', itemIds)
-      .where('m.store_id', '=', p.storeId)
-      .where('m.rev', '=', (eb) => {
-        const newest = eb
-          .selectFrom('item_move as n')
-          .select((max) => max.fn.max('n.rev').as('rev'))
-          .whereRef('n.item_id', '=', 'm.item_id')
-          .whereRef('n.store_id', '=', 'm.store_id')
-        return onlyByOthers ? newest.where('n.reported_ms', 'is', null) : newest
-      }),
-  )
+  })
 
 /** Newest status move of each of these items in a store. */
 export const newestMoveOfEach = newestOfEach(false)

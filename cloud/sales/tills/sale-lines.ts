@@ -190,7 +190,7 @@ function judgeTags(
     if (!item) continue
     // What happened to it may change with an earlier report that follows.
     const mayChange = code === standing?.doubt || (standing?.doubt !== undefined && MAY_BE_SOLD.has(item.item_status))
-    if (standing && !taken.has(item.item_id) && (isSoldNow || mayChange))
+    if (standing && !standing.isOften && !taken.has(item.item_id) && (isSoldNow || mayChange))
       rows.pieces.push({ item, lineId: row.line_id, isAgain: standing.isAgain, atMs: standing.atMs })
     if (!isSoldNow) {
       stay++
@@ -316,8 +316,13 @@ interface Standing {
   readonly isDouble: boolean
   /** The piece belongs, or belonged, to this sale, although its status tells otherwise. */
   readonly isLate: boolean
+  /** Tills sold the piece so often that this sale changes nothing about it. */
+  readonly isOften: boolean
   readonly doubt: 'item_already_paid' | 'item_changed' | undefined
 }
+
+/** Maximum sales of a piece within the 90 days that reports are kept. Each report about it reads all of them. */
+const SALES_OF_PIECE_LIMIT = 30
 
 /** How a sale stands among the reports about its pieces, by item. */
 async function standingsOf(
@@ -375,9 +380,10 @@ async function standingsOf(
       const isSoldBefore = isAgain && isSold(item.item_status)
       const isBack = isVoided || item.item_status === 'returned'
       const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isBack
-      const doubt = isChanged ? 'item_changed' : isOurs ? undefined : 'item_already_paid'
+      const isOften = known.filter((report) => !isReturn(report)).length >= SALES_OF_PIECE_LIMIT
+      const doubt = isChanged ? 'item_changed' : isOurs && !isOften ? undefined : 'item_already_paid'
       const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
-      return [item.item_id, { isAgain, atMs, isLate: doubt === undefined && isLate, isDouble, doubt }]
+      return [item.item_id, { isAgain, atMs, isLate: doubt === undefined && isLate, isDouble, isOften, doubt }]
     }),
   )
 }

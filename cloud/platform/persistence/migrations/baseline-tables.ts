@@ -324,6 +324,8 @@ export const PROTECTION: readonly string[] = [
     reason text, operator_id text, reported_ms bigint, position bigint NOT NULL DEFAULT 0, PRIMARY KEY (item_id, rev))`,
   `CREATE INDEX item_move_by_store ON item_move (store_id, at_ms, item_id, rev)`,
   `CREATE INDEX item_move_by_purchase ON item_move (purchase_id) WHERE purchase_id IS NOT NULL`,
+  // Finds the newest move of an item that no till reported.
+  `CREATE INDEX item_move_by_others ON item_move (item_id, store_id, rev) WHERE reported_ms IS NULL`,
   `CREATE INDEX item_move_by_position ON item_move (store_id, position, item_id, rev)`,
   // Last sequence number of item changes in a store. `floor`: Rows of `item_gone` below this number have been
   // deleted.

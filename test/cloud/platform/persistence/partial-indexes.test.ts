@@ -3,6 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { expect, it } from 'vitest'
 import { fetchAuditLog } from '../../../../cloud/platform/accounts/audit-operations.ts'
 import type { Call } from '../../../../cloud/platform/operations/operation.ts'
+import { newestMovesByOthers } from '../../../../cloud/protection/items/item-moves.ts'
 import { receiptOfAlarm } from '../../../../cloud/protection/records/alarm-receipt.ts'
 import { acknowledgeAlarm } from '../../../../cloud/protection/records/alarm-queries.ts'
 import { eventsAfter } from '../../../../cloud/protection/records/event-operations.ts'
@@ -67,6 +68,9 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   expect(await indexesOf(() => countOpen(db, 'st_1', 'manual_assistance_required'))).toContain(
     'assistance_request_open',
   )
+  const moves = await indexesOf(() => newestMovesByOthers(db, ['itm_1', 'itm_2'], { storeId: 'st_1' }))
+  expect(moves).toContain('item_move_by_others (item_id=? AND store_id=?)')
+  expect(moves).not.toContain('CORRELATED')
   const alarm = { storeId: 'st_1', eventId: 'e', by: 'op', atMs: 1 }
   expect(await indexesOf(() => acknowledgeAlarm(db, alarm))).toContain('protection_exception_by_event')
   expect(await indexesOf(() => receiptOfAlarm(db, 'st_1', ALARM))).toContain(
