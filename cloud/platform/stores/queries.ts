@@ -166,6 +166,19 @@ interface StoreFilter {
 /** Maximum number of stores of one tenant that a listing reads. */
 const STORES_LIMIT = 10_000
 
+/** Ids of the stores of the caller, sorted by creation time. */
+export async function visibleStoreIds(call: Call): Promise<string[]> {
+  const caller = knownCaller(call.caller)
+  const rows = await call.db
+    .selectFrom('store')
+    .select(['store_id', 'tenant'])
+    .where('tenant', '=', caller.tenant)
+    .orderBy('store_id')
+    .limit(STORES_LIMIT)
+    .execute()
+  return rows.filter((store) => maySee(caller, store)).map((store) => store.store_id)
+}
+
 /** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
 export async function findStores(call: Call, filter: StoreFilter): Promise<ListedStore[]> {
   const caller = knownCaller(call.caller)

@@ -4,7 +4,7 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { findStores } from '../../platform/stores/queries.ts'
+import { visibleStoreIds } from '../../platform/stores/queries.ts'
 import { emergencyTimes } from '../../protection/records/exceptions.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 
@@ -39,6 +39,8 @@ const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
 }
 
 const EMERGENCY = 'emergency_started'
+/** Maximum open exceptions that are counted. */
+const EXCEPTIONS_LIMIT = 100_000
 /** Maximum devices that emergencies opened and that are counted, the latest first. */
 const EMERGENCIES_LIMIT = 1_000
 
@@ -67,12 +69,17 @@ function waitingOf<R extends Counted>(rows: readonly R[], kindOf: (row: R) => Ta
 }
 
 async function exceptionsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
-  const rows = await db
+  // Grouped at once, SQLite would read acknowledged ones, too, because their index has the order of the groups.
+  const open = db
     .selectFrom('protection_exception')
-    .select((eb) => ['store_id', 'kind', eb.fn.countAll().as('count'), eb.fn.min('raised_ms').as('oldest')])
+    .select(['store_id', 'kind', 'raised_ms'])
     .where('store_id', 'in', storeIds)
     .where('acknowledged_ms', 'is', null)
     .where('kind', '!=', EMERGENCY)
+    .limit(EXCEPTIONS_LIMIT)
+  const rows = await db
+    .selectFrom(open.as('open'))
+    .select((eb) => ['store_id', 'kind', eb.fn.countAll().as('count'), eb.fn.min('raised_ms').as('oldest')])
     .groupBy(['store_id', 'kind'])
     .execute()
   const waiting = waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
@@ -170,8 +177,7 @@ export const fetchOpenTasks = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId }) {
     const { db } = call
-    const stores = storeId === undefined ? await findStores(call, {}) : [await ownStore(call, storeId)]
-    const ids = stores.map(({ store_id }) => store_id)
+    const ids = storeId === undefined ? await visibleStoreIds(call) : [(await ownStore(call, storeId)).store_id]
     if (ids.length === 0) return { success: true as const, tasks: tasksOf([]), stores: [] }
     const waiting = [
       ...(await exceptionsOf(db, ids)),
