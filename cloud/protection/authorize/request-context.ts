@@ -100,7 +100,9 @@ export async function readRequestContext(call: Call, metadata: Metadata): Promis
 }
 
 function isVisible(caller: KnownCaller, device: Row<'device'>): boolean {
-  if (caller.kind === 'agent') return device.store_id === caller.storeId
+  // A token for a device of another agent would work there.
+  if (caller.kind === 'agent')
+    return device.store_id === caller.storeId && (device.agent_id ?? caller.agentId) === caller.agentId
   return caller.storeIds === null || caller.storeIds.includes(device.store_id)
 }
 
