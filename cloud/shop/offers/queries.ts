@@ -257,6 +257,8 @@ function filteredGroups(db: Db, of: GroupFilter) {
       .select('group_id')
       .where('is_active', '=', 1)
       .where('store_id', 'in', storeIds)
+      // Offers that have ended may be many.
+      .where('valid_to_ms', '>', of.only === 'active' ? of.nowMs : (of.fromMs ?? 0))
     query = query.where('group_id', 'in', groups)
   }
   return query

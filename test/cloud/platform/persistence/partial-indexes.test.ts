@@ -12,6 +12,7 @@ import type { IngestCall } from '../../../../cloud/protection/agents/journal/app
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { retryEvidenceOfReceipt } from '../../../../cloud/protection/receipt-home/receipt-rights.ts'
 import { countOpen } from '../../../../cloud/shop/assistance/queries.ts'
+import { countGroups } from '../../../../cloud/shop/offers/queries.ts'
 import { findEarned } from '../../../../cloud/shop/loyalty/queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
@@ -131,6 +132,10 @@ it('filters of lists read an index with the filter, and no rows of other account
   }
   const events = (filter: object) =>
     planOf(() => eventsAfter(db, { storeId: 'st_1', ...filter }, { below: 9, sinceMs: 0 }, { position: 0, id: '' }, 10))
+  const active = { tenant: 't', storeIds: ['st_1'], only: 'active' as const, nowMs: 1 }
+  expect(await planOf(() => countGroups(db, active))).toContain(
+    'offer_by_store (store_id=? AND is_active=? AND valid_to_ms>?)',
+  )
   expect(await events({ type: 'a' })).toContain('protection_event_by_type (store_id=? AND type=? AND')
   expect(await events({ deviceId: 'a' })).toContain('protection_event_by_device (store_id=? AND device_id=? AND')
   expect(await events({ purchaseId: 'a' })).toContain('protection_event_by_purchase (store_id=? AND purchase_id=? AND')
