@@ -201,7 +201,7 @@ export async function storeReturned(
   for (const chunk of insertChunks(rows)) await upsertReturned(db, chunk)
 }
 
-/** Marks new rights used, because their goods count as gone: no device reports an outcome. `by`: what says so. */
+/** Marks rights used that are not, because their goods count as gone: no device reports an outcome. `by`: what says so. */
 export async function storeGone(db: Db, keys: readonly UnitKey[], by: string): Promise<void> {
   const used = { state: 'used', nonce: by, device_id: '', redemption_id: by, failures: 0 }
   for (const chunk of insertChunks(keys.map((key) => rowOf(key, undefined, used)))) await writeRights(db, chunk)

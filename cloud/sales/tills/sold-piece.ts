@@ -51,9 +51,10 @@ export async function bindSoldPiece(
     )
     return true
   }
-  // The tag leaves with the goods, so the receipt releases no other one for this unit.
+  // The tag leaves with the goods, so the receipt releases no other one for this unit, also if a token was granted for it
+  // that is not used yet.
   const release = { lineId: bound.line_id, unitNo: bound.unit_no, rightClass: 'release', purchaseId } as const
-  if (!(await findRight(db, release))) await storeGone(db, [release], `passed/${epc}`)
+  if ((await findRight(db, release))?.state !== 'used') await storeGone(db, [release], `passed/${epc}`)
   if (units.length === 0 && purchase.security_tag_status === 'deactivated')
     await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.

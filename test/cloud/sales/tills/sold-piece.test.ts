@@ -89,6 +89,16 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     expect([await statusOf(a), await statusOf(b)]).toEqual(['paid', 'sellable'])
   })
 
+  it('leaves no label to release, also if a token was granted for it before', async () => {
+    const sale = saleOf()
+    const { receiptToken } = await sell(sale)
+    const deviceId = shop.devices.pos_deactivator
+    const ask = () => shop.ok('verifySecurityTagDeactivation', { deviceId, receiptToken })
+    expect(await ask()).toMatchObject({ deactivationAuthorized: true })
+    await report(gate, passed(sale, await tag()))
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false })
+  })
+
   it('waits for its sale, which another agent reports later', async () => {
     const epc = await tag()
     const sale = saleOf()
