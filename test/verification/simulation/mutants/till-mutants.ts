@@ -15,8 +15,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         SALES,
-        'const seq = journal.append({ atMs: nowMs, evidence: saleRow(sale, items, { resold, announced, mayReturn }) });',
-        'const { seq } = journal.head;',
+        'const seq = journal.append({ atMs: nowMs, evidence });\n        if (isPaidNow',
+        'const { seq } = journal.head;\n        if (isPaidNow',
       ),
     ],
     faults: ['tills'],
