@@ -141,13 +141,14 @@ export const integrationsPage = page<Integrations | undefined>({
 
 function Provider({ at, provider }: { at: ViewContext; provider: Integrations['provider'] }) {
   const t = at.texts.integrations
+  const names: Readonly<Record<string, string>> = t.names
   return (
     <Card title={t.provider}>
       <div class="stack">
         {provider ? (
           <Pairs
             pairs={[
-              [t.name, <strong>{t.names[provider.provider as keyof typeof t.names]}</strong>],
+              [t.name, <strong>{names[provider.provider] ?? provider.provider}</strong>],
               [t.since, at.formats.moment(Date.parse(provider.configuredAt))],
               [t.notificationUrl, <code>{provider.notificationUrl}</code>],
             ]}
