@@ -94,15 +94,15 @@ export function whyHeld(
 /** Why a sale leaves a tag as it is; undefined if it makes the tag paid. `isVoided`: a till voided its last sale. */
 export function whyDoubtful(
   tag: SaleTag,
-  item: { status: ItemStatus; recalled?: true | undefined } | undefined,
+  item: { status: ItemStatus; recalled?: true | undefined; voided?: true | undefined } | undefined,
   isVoided: boolean,
 ): Pick<Warning, 'code' | 'message'> | undefined {
   if (!item) return { code: 'sale_tag_unknown', message: `this agent does not know the tag ${tag.id}` }
   if (item.recalled) return { code: 'sale_of_held_item', message: `the tag ${tag.id} is recalled: keep the goods here` }
   if (item.status === 'paid' || item.status === 'picked_up') return soldBefore(tag)
   // A till rings goods up again after a void. Goods that came back are paid if a till sells them before staff checked them.
-  const mayBeSold =
-    item.status === 'sellable' || item.status === 'returned' || (item.status === 'cancelled' && isVoided)
+  const isRungUpAgain = item.status === 'cancelled' && (isVoided || item.voided === true)
+  const mayBeSold = item.status === 'sellable' || item.status === 'returned' || isRungUpAgain
   if (!mayBeSold)
     return { code: 'sale_of_held_item', message: `the tag ${tag.id} is ${item.status}: keep the goods here` }
   return undefined

@@ -17,6 +17,8 @@ export interface KnownItem extends Partial<ItemLabel> {
   readonly status: ItemStatus
   /** Set if a recall stops the item; `status` then is `exception_hold`. */
   readonly recalled?: true
+  /** Set if a till voided the sale of the item; `status` then is `cancelled`. */
+  readonly voided?: true
   /** Price that was paid for the item; before a payment, the item's own price. */
   readonly priceCent?: number
   /** True if an unpaid checkout names the item. */
@@ -44,15 +46,28 @@ export interface ItemTable {
 const PACKABLE = /^E[0-9A-F]{24}$/
 /** Number of recalled items in `PackedItem`, after the numbers of the statuses. */
 const RECALLED_NUMBER = ITEM_STATUSES.length + 1
+/** Number of items whose sale a till voided. */
+const VOIDED_NUMBER = RECALLED_NUMBER + 1
+const VOIDED = { status: 'cancelled', voided: true } as const
 const HIGHEST_PRICE = 2 ** 27 - 2
 const LABEL_AT = 2 ** 32
+/** Items with more than a status, by their number. */
+const SPECIAL: Readonly<Record<number, typeof RECALLED | typeof VOIDED>> = {
+  [RECALLED_NUMBER]: RECALLED,
+  [VOIDED_NUMBER]: VOIDED,
+}
 
 /** Packs an item. Stores a price above 1.3 million EUR as 1.3 million EUR. */
 export function packItem(
-  item: { status: ItemStatus; recalled?: true | undefined; priceCent?: number | undefined; paying: boolean },
+  item: Pick<KnownItem, 'status' | 'paying'> & {
+    recalled?: true | undefined
+    voided?: true | undefined
+    priceCent?: number | undefined
+  },
   label: number,
 ): PackedItem {
-  const status = item.recalled ? RECALLED_NUMBER : ITEM_STATUSES.indexOf(item.status) + 1
+  const { recalled, voided } = item
+  const status = recalled ? RECALLED_NUMBER : voided ? VOIDED_NUMBER : ITEM_STATUSES.indexOf(item.status) + 1
   const price = item.priceCent === undefined ? 0 : Math.min(item.priceCent, HIGHEST_PRICE) + 1
   return { info: price * 32 + (item.paying ? 16 : 0) + status, label }
 }
@@ -63,7 +78,7 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
   if (status === undefined) return undefined
   const price = Math.floor(info / 32)
   return {
-    ...(info % 16 === RECALLED_NUMBER ? RECALLED : { status }),
+    ...(SPECIAL[info % 16] ?? { status }),
     paying: info % 32 >= 16,
     ...(price > 0 && { priceCent: price - 1 }),
     ...label,
@@ -71,7 +86,7 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
 }
 
 function statusOf(info: number): ItemStatus | undefined {
-  return info % 16 === RECALLED_NUMBER ? RECALLED.status : ITEM_STATUSES[(info % 16) - 1]
+  return SPECIAL[info % 16]?.status ?? ITEM_STATUSES[(info % 16) - 1]
 }
 
 /** Makes an empty table. The first letter of a name is its kind: E for an EPC, U for a tag UID, T for a tag id. */

@@ -312,9 +312,9 @@ export class Replica {
   }
 
   #apply(entry: ItemEntry, page: ItemsClaims): void {
-    const { status, recalled, price: priceCent, paying = false } = entry
+    const { status, recalled, voided, price: priceCent, paying = false } = entry
     const packed = status
-      ? packItem({ status, recalled, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
+      ? packItem({ status, recalled, voided, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
       : { info: 0, label: 0 }
     const product = entry.name === undefined ? undefined : page.names?.[entry.name]
     const picture = entry.picture === undefined ? undefined : page.pictures?.[entry.picture]

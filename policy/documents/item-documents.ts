@@ -44,6 +44,8 @@ export const ItemEntry = z.strictObject({
   technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   /** True if a recall stops the item; `status` then is `exception_hold`. */
   recalled: z.literal(true).optional(),
+  /** True if a till voided the sale of the item, so that tills may ring it up again; `status` then is `cancelled`. */
+  voided: z.literal(true).optional(),
   /** True if the item is in a checkout that is not paid yet. */
   paying: z.literal(true).optional(),
 })

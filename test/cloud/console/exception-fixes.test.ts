@@ -31,7 +31,8 @@ describe('fixes of exceptions', () => {
             tenant,
             store_id: shop.storeId,
             kind,
-            subject: `agt_Kabinen/${kind}`,
+            // The end of an emergency is one exception of its agent.
+            subject: `agt_Kabinen/${kind === 'emergency_ended' ? 'end' : kind}`,
             device_id: about.deviceId,
             purchase_id: about.purchaseId,
             detail: 'what the agent says',

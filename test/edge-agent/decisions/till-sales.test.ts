@@ -110,6 +110,23 @@ describe('a till at an agent', () => {
     expect(again.status).toBe(409)
   })
 
+  it.each(['online', 'offline'])('rings goods up again whose sale was void in the cloud: %s', async (how) => {
+    await open()
+    const { storeId } = store.shop
+    const epc = await newItem()
+    const sent = sale([epc])
+    const status = (wanted: string) => store.until(wanted, () => store.agent.items.find('epc', epc)?.status === wanted)
+    await store.drive(store.shop.ok('recordSales', { storeId, sales: [sent] }))
+    await status('paid')
+    await store.drive(store.shop.ok('voidSale', { storeId, saleId: sent.saleId, tillId: 'till-3' }))
+    await status('cancelled')
+    if (how === 'offline') await cut()
+    const { body } = await post('/v1/sales', sale([epc]))
+    expect(body).toMatchObject({ warnings: [], items: [{ itemStatus: 'paid' }] })
+    await carryOut(epc)
+    expect(sirens()).toBe(0)
+  })
+
   it('survives a restart between sale and cloud, and reaches it once', async () => {
     await open()
     const epc = await newItem()

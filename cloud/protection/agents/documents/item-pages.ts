@@ -101,6 +101,7 @@ async function entriesAfter(
     brand: row.brand ?? row.product_brand,
     name: row.product_name?.slice(0, PRODUCT_NAME_LIMIT).toWellFormed() ?? null,
     picture: row.product_picture,
+    ...(row.voided && { voided: true as const }),
     ...(row.paying && { paying: true as const }),
   }))
   const removedEntries = removed.map((row): FullEntry => ({
@@ -175,6 +176,20 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
             .where('b.status', 'in', ['CREATED', 'PENDING_PAYMENT']),
         )
         .as('paying'),
+    )
+    .select((eb) =>
+      eb
+        .and([
+          eb('i.item_status', '=', 'cancelled'),
+          eb.exists(
+            eb
+              .selectFrom('purchase as v')
+              .select('v.purchase_id')
+              .whereRef('v.purchase_id', '=', 'i.purchase_id')
+              .where('v.till', 'is not', null),
+          ),
+        ])
+        .as('voided'),
     )
     .where('i.store_id', '=', p.storeId)
     .where('i.item_seq', '>', p.after)
