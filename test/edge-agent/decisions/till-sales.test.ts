@@ -65,9 +65,9 @@ describe('a till at an agent', () => {
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
   }
-  const join = async () => {
+  const join = async (limitMs?: number) => {
     store.network(true)
-    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('online', () => store.agent.link.isOnline, limitMs)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
   }
   let number = 0
@@ -125,6 +125,43 @@ describe('a till at an agent', () => {
     expect(body).toMatchObject({ warnings: [], items: [{ itemStatus: 'paid' }] })
     await carryOut(epc)
     expect(sirens()).toBe(0)
+  })
+
+  it.each(['void', 'return'])(
+    'a NUL in a %s is refused before it is in the journal, as in the cloud',
+    async (where) => {
+      await open()
+      const a = await newItem()
+      const sent = sale([a])
+      await post('/v1/sales', sent)
+      const answer =
+        where === 'void'
+          ? await post('/v1/sales/void', { saleId: sent.saleId, tillId: 'till-3', reason: 'x\u0000' })
+          : await post('/v1/returns', { returnId: 'R', purchaseId: 'p\u0000', epcs: [a] })
+      expect(answer.status).toBe(400)
+    },
+  )
+
+  it('takes goods back after a restart without a clock: the cloud, which sold them later by its clock, agrees', async () => {
+    await open()
+    const epc = await newItem()
+    await store.world.advance(60_000)
+    await cut()
+    await store.world.advance(300_000)
+    const sales = [sale([epc])]
+    await store.drive(store.shop.ok('recordSales', { storeId: store.shop.storeId, sales }))
+    const wall = store.world.clock.wall()
+    await store.restart(() => {
+      store.world.setWall(wall - 30 * 86_400_000)
+      store.world.reboot()
+    })
+    expect(store.agent.clock.now()).toMatchObject({ trust: 'none' })
+    expect(store.agent.clock.now().nowMs).toBeLessThan(wall - 120_000)
+    await post('/v1/returns', { returnId: 'R1', epcs: [epc], resellable: true })
+    store.world.setWall(wall + 60_000)
+    await join(3_600_000)
+    const { itemStatus } = await store.drive(store.shop.ok('fetchProtectedItem', { storeId: store.shop.storeId, epc }))
+    expect(itemStatus).toBe('sellable')
   })
 
   it('survives a restart between sale and cloud, and reaches it once', async () => {
