@@ -205,7 +205,7 @@ function Agents({ at, agents: { rows, nextCursor } }: { at: ViewContext<HealthVi
   if (rows.length === 0)
     return (
       <Card title={a.agents}>
-        <EmptyState title={stateOf(at) === undefined ? t.allWorks : t.noneShown}>{t.allWorksText}</EmptyState>
+        <EmptyState title={stateOf(at) === undefined ? t.noFault : t.noneShown}>{t.noFaultText}</EmptyState>
       </Card>
     )
   return (
