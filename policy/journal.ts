@@ -141,8 +141,8 @@ export const JournalBody = z
   })
   // The texts of a signed batch pass no other check, and one that cannot be stored would stop all later rows.
   .superRefine((body, context) => {
-    const field = unstorableField(body)
-    if (field !== undefined) context.addIssue({ code: 'custom', path: [field], message: UNSTORABLE_TEXT })
+    const path = unstorableField(body)
+    if (path !== undefined) context.addIssue({ code: 'custom', path, message: UNSTORABLE_TEXT })
   })
 export type JournalBody = z.infer<typeof JournalBody>
 

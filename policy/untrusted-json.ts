@@ -68,13 +68,13 @@ export function checkStorable(text: string, field: string): void {
   if (!isStorableText(text)) throw new JsonFault('bad_characters', field, `${field || 'the body'} ${UNSTORABLE_TEXT}`)
 }
 
-/** Name of the nearest field whose name or text cannot be stored; undefined if there is none. */
-export function unstorableField(value: unknown): string | undefined {
-  if (typeof value === 'string') return isStorableText(value) ? undefined : ''
+/** Path of the first field whose name or text cannot be stored; undefined if there is none. */
+export function unstorableField(value: unknown): string[] | undefined {
+  if (typeof value === 'string') return isStorableText(value) ? undefined : []
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, child] of Object.entries(value)) {
-    const field = isStorableText(key) ? unstorableField(child) : key
-    if (field !== undefined) return field || key
+    const path = isStorableText(key) ? unstorableField(child) : []
+    if (path !== undefined) return [key, ...path]
   }
   return undefined
 }

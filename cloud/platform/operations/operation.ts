@@ -211,6 +211,8 @@ export interface Operation {
   readonly proofInBody: boolean
   /** Maximum size of the body, bytes. */
   readonly bodyLimit: number
+  /** List of the request whose rows `steps` checks with `readRow`, also their texts, and refuses one by one. */
+  readonly rows: string | undefined
   /** The legacy GET form of a listing. */
   readonly get: LegacyForm | undefined
   readonly getOnly: boolean
@@ -265,6 +267,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   mayBeStale?: boolean
   proofInBody?: boolean
   bodyLimit?: number
+  rows?: string
   get?: LegacyForm
   getOnly?: boolean
   multipart?: Multipart
@@ -296,6 +299,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     mayBeStale: false,
     proofInBody: false,
     bodyLimit: declaration.callers?.includes('anyone') ? ANONYMOUS_BODY_LIMIT : JSON_BODY_LIMIT,
+    rows: undefined,
     get: undefined,
     getOnly: false,
     multipart: undefined,

@@ -5,8 +5,14 @@ import {
   pathText,
   type ValidationFinding,
 } from '../../../policy/validation-findings.ts'
-import { Failure, type ErrorCode, type ErrorDetail } from '../foundation/failure.ts'
-import { checkStorable, JsonFault, parseUntrustedJson } from '../../../policy/untrusted-json.ts'
+import { Failure, invalid, type ErrorCode, type ErrorDetail } from '../foundation/failure.ts'
+import {
+  checkStorable,
+  JsonFault,
+  parseUntrustedJson,
+  UNSTORABLE_TEXT,
+  unstorableField,
+} from '../../../policy/untrusted-json.ts'
 
 /** A file of a multipart body, in memory. The operation limits its size. */
 export class UploadedFile {
@@ -55,20 +61,44 @@ export interface Multipart {
 }
 
 /** Parses JSON of a caller, with the limits of a request body. Throws 400. */
-export function parseCallersJson(text: string): unknown {
+export function parseCallersJson(text: string, checkText: typeof checkStorable | undefined = checkStorable): unknown {
   try {
-    return parseUntrustedJson(text, checkStorable)
+    return parseUntrustedJson(text, checkText)
   } catch (error) {
     throw error instanceof JsonFault ? refuse(error.field, error.code, error.message) : error
   }
 }
 
-/** Parses a request body. Throws 400 for a body that is not an object or exceeds a limit. */
-export function parseJsonBody(text: string): Record<string, unknown> {
-  const value = text.trim() === '' ? {} : parseCallersJson(text)
+/**
+ * Parses a request body. Throws 400 for a body that is not an object or exceeds a limit. `rows`: name of the list whose
+ * rows the operation checks by `readRow`.
+ */
+export function parseJsonBody(text: string, rows?: string): Record<string, unknown> {
+  const value = text.trim() === '' ? {} : parseCallersJson(text, rows === undefined ? checkStorable : ignoreTexts)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw refuse('', 'not_object', 'the body must be a JSON object')
-  return value as Record<string, unknown>
+  const body = value as Record<string, unknown>
+  if (rows !== undefined) refuseUnstorable({ ...body, [rows]: undefined })
+  return body
+}
+
+const ignoreTexts = () => undefined
+
+/** Reads one row of a list whose rows are refused one by one. Throws a 400 that names the field. */
+export function readRow<T>(schema: z.ZodType<T>, sent: unknown): T {
+  const read = schema.safeParse(sent)
+  if (!read.success) {
+    const [finding] = validationFindings(read.error.issues, sent)
+    throw invalid(finding?.path.join('.') || 'row', finding?.message ?? 'is malformed')
+  }
+  refuseUnstorable(sent)
+  return read.data
+}
+
+/** Throws a 400 that names the field whose name or text cannot be stored. */
+function refuseUnstorable(value: unknown): void {
+  const path = unstorableField(value)
+  if (path) throw invalid(path.join('.'), UNSTORABLE_TEXT, 'bad_characters')
 }
 
 function refuse(path: string, code: string, message: string): Failure {

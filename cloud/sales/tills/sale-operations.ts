@@ -8,7 +8,6 @@ import {
   SaleNames,
   TillReturn,
 } from '../../../policy/till-sale.ts'
-import { validationFindings } from '../../../policy/validation-findings.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { releasesByCode } from '../../../policy/receipts/code-strength.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
@@ -17,6 +16,7 @@ import { Failure, invalid, notFound, precondition } from '../../platform/foundat
 import { Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
 import { endsSoon } from '../../platform/operations/process-each.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
+import { readRow } from '../../platform/operations/validation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
@@ -131,14 +131,6 @@ function refusalOf({ code, message, extras }: Failure): Pick<Refused[number], 'e
   return { error: message, code: extras.reason ?? detail?.code ?? code, ...(detail && { field: detail.path }) }
 }
 
-/** Reads one sale or return. Throws 400 that names the field. */
-function readRow<T>(schema: z.ZodType<T>, sent: unknown): T {
-  const read = schema.safeParse(sent)
-  if (read.success) return read.data
-  const [finding] = validationFindings(read.error.issues, sent)
-  throw invalid(finding?.path.join('.') || 'row', finding?.message ?? 'is malformed')
-}
-
 const numberOf = ({ saleId }: { saleId?: unknown }): { saleId?: string } =>
   typeof saleId === 'string' ? { saleId: saleId.slice(0, 64) } : {}
 
@@ -156,6 +148,7 @@ export const recordSales = operation({
     'A sale older than 24 hours gives no rights. Without network, send the sale to an agent of the store (`POST /v1/sales`).',
   changes: true,
   bodyLimit: BODY_LIMIT,
+  rows: 'sales',
   request: z.strictObject({
     storeId: Id,
     sales: z
@@ -287,6 +280,7 @@ export const recordReturns = operation({
     'Purchases whose money untag took are returned with refundPayment.',
   changes: true,
   bodyLimit: BODY_LIMIT,
+  rows: 'returns',
   request: z.strictObject({
     storeId: Id,
     returns: z

@@ -345,7 +345,7 @@ function bodySize(c: Context, { multipart, bodyLimit }: Operation): number {
 /** Reads the body by its content type, if the operation accepts that type. */
 function readBody(
   c: Context,
-  { multipart, bodyLimit, name }: Operation,
+  { multipart, bodyLimit, rows, name }: Operation,
   inTurn: InTurn,
 ): Promise<Record<string, unknown>> {
   if (multipart && isMultipart(c)) return readMultipart(c, multipart)
@@ -354,5 +354,5 @@ function readBody(
       'unsupported-media-type',
       `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`,
     )
-  return readJsonBody(c, bodyLimit, inTurn)
+  return readJsonBody(c, bodyLimit, inTurn, rows)
 }

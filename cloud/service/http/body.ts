@@ -7,14 +7,19 @@ import { GrowingBytes } from '../../../policy/growing-bytes.ts'
 /** Runs the work of one large body in a turn of the event loop (`fairTurns`). */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
-export async function readJsonBody(c: Context, limit: number, inTurn?: InTurn): Promise<Record<string, unknown>> {
+/** Reads a JSON object of at most `limit` bytes. `rows`: see `parseJsonBody`. Throws 400, 413 or 415. */
+export async function readJsonBody(
+  c: Context,
+  limit: number,
+  inTurn?: InTurn,
+  rows?: string,
+): Promise<Record<string, unknown>> {
   const type = c.req.header('content-type')
   if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
     throw new Failure('unsupported-media-type', `send the body as application/json, not ${type.slice(0, 80)}`)
   }
   const bytes = await readBytes(c, limit)
-  const parse = () => parseJsonBody(decode(bytes))
+  const parse = () => parseJsonBody(decode(bytes), rows)
   return inTurn && bytes.length > WHOLE_LIMIT ? inTurn(async () => parse()) : parse()
 }
 

@@ -82,4 +82,48 @@ onEveryDatabase('a report of a till with a text that PostgreSQL cannot store', (
       expect(purchases.length).toBeGreaterThan(0)
     },
   )
+
+  const LINE_FIELDS = ['ean', 'name', 'lineId', 'tagIds']
+  const SALE_FIELDS = ['saleId', 'series', 'fiscal', 'receiptCodes', 'userId', 'loyaltyCard', 'unknown\u0000']
+  const withText = (sale: Json, field: string, text: string): Json => {
+    const value = ['tagIds', 'receiptCodes'].includes(field) ? [text] : text
+    return LINE_FIELDS.includes(field)
+      ? { ...sale, lines: [{ ...sale.lines[0], epcs: undefined, [field]: value }] }
+      : { ...sale, [field]: value }
+  }
+
+  it.each([...LINE_FIELDS, ...SALE_FIELDS])(
+    'recordSales refuses only the sale with an odd text in %s',
+    async (field) => {
+      for (const bad of ['x\u0000', 'x\ud800', '\u0001\u0002']) {
+        const epc = (await shop.newItem(shop.products[0])).epc
+        const odd = withText(saleOf(epc), field, bad)
+        const answer = await shop.ok('recordSales', { storeId: shop.storeId, sales: [odd, saleOf(epc)] })
+        expect(answer).toMatchObject({ recorded: 1, errors: [{ index: 0 }] })
+        expect(answer.errors[0].field ?? answer.errors[0].error).toContain(field)
+        expect(await statusOf(epc)).toBe('paid')
+      }
+    },
+  )
+
+  it.each(['returnId', 'saleId', 'receipt', 'code', 'reason', 'epcs'])(
+    'recordReturns refuses only the return with an odd text in %s',
+    async (field) => {
+      for (const bad of ['x\u0000', 'x\ud800', '\u0001\u0002']) {
+        const epc = (await shop.newItem(shop.products[0])).epc
+        const sold = saleOf(epc)
+        await shop.ok('recordSales', { storeId: shop.storeId, sales: [sold] })
+        const back = { returnId: `R${sold.saleId}`, epcs: [epc], resellable: true }
+        const odd = { returnId: `O${sold.saleId}`, epcs: [epc], [field]: field === 'epcs' ? [bad] : bad }
+        const answer = await shop.ok('recordReturns', { storeId: shop.storeId, returns: [odd, back] })
+        expect(answer).toMatchObject({ recorded: 1, errors: [{ index: 0, field: expect.stringContaining(field) }] })
+        expect(await statusOf(epc)).toBe('sellable')
+      }
+    },
+  )
+
+  it('a NUL outside of the rows refuses the call', async () => {
+    const answer = await shop.call('recordSales', { storeId: 'x\u0000', sales: [saleOf('x')] })
+    expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'storeId', code: 'bad_characters' }] } })
+  })
 })
