@@ -164,13 +164,20 @@ export const TILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'early-return-forgotten',
     what: 'An agent forgets a return that came before its sale.',
-    changes: [change(SALES, 'if (isPaidNow)\n            this.#applyWaitingReturns(saleKey, nowMs, seq);', '')],
+    // Both the return and the end of its sale wait.
+    changes: [
+      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
+      change(SALES, 'if (isPaidNow)\n            this.#applyWaitingReturns(saleKey, nowMs, seq);', ''),
+    ],
     faults: ['tills', 'partition'],
   },
   {
     name: 'early-void-forgotten',
     what: 'An agent forgets a void that came before its sale.',
-    changes: [change(SALES, "const isVoid = state === 'void' || wasVoided;", "const isVoid = state === 'void';")],
+    changes: [
+      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
+      change(SALES, "const isVoid = state === 'void' || wasVoided;", "const isVoid = state === 'void';"),
+    ],
     faults: ['tills', 'partition'],
   },
   {
