@@ -1,4 +1,4 @@
-import { decide, type Decision, type DecisionFacts } from './decide.ts'
+import { allowsInWorkflow, decide, type Decision, type DecisionFacts } from './decide.ts'
 import {
   type ProtectionPolicy,
   limitAt,
@@ -7,7 +7,13 @@ import {
   riskClassCeiling,
   type PolicyStage,
 } from './store-policy.ts'
-import { type ItemFactName, PROTECTION_ACTIONS, type DenyReason } from './vocabulary.ts'
+import {
+  type ItemFactName,
+  PROTECTION_ACTIONS,
+  type DenyReason,
+  type ProtectionAction,
+  type WorkflowType,
+} from './vocabulary.ts'
 import type { DeviceFacts } from './devices.ts'
 import { MAX_ENTRIES } from './receipts/receipt-claims.ts'
 
@@ -164,24 +170,39 @@ function lossOf(count: number, bounds: readonly (number | null)[]): number | nul
 /** Devices that release any goods by a receipt without staff. */
 function releasingDevices(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): DeviceFacts[] {
   const known = new Map<string, boolean>()
+  const categoryOf = easiestCategories(policy)
   return devices.filter((device) => {
     const { deviceType, workflowType, capabilities, revoked } = device
     const kind = JSON.stringify([deviceType, workflowType, capabilities, revoked])
-    const releases = known.get(kind) ?? releasesAnything(policy, device)
+    const releases = known.get(kind) ?? releasesAnything(policy, device, categoryOf)
     known.set(kind, releases)
     return releases
   })
 }
 
-function releasesAnything(policy: ProtectionPolicy, device: DeviceFacts): boolean {
-  const categories = ['', ...Object.keys(policy.allowedActionsByCategory).filter((name) => name !== '*')]
+function releasesAnything(policy: ProtectionPolicy, device: DeviceFacts, categoryOf: CategoryFor): boolean {
   return PROTECTION_ACTIONS.some((action) => {
     if (action === 'verify_item_status') return false
-    return categories.some((category) => {
-      const item = { status: 'paid', category, brand: '', priceCent: 0 } as const
-      const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const
-      return predictIsolatedDecision([{ ...facts, identifiedBy: [], right: 'free', hasOperator: false }], policy)
-        .authorized
-    })
+    const item = { status: 'paid', category: categoryOf(action, device.workflowType), brand: '', priceCent: 0 } as const
+    const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const
+    return predictIsolatedDecision([{ ...facts, identifiedBy: [], right: 'free', hasOperator: false }], policy)
+      .authorized
   })
+}
+
+type CategoryFor = (action: ProtectionAction, workflow: WorkflowType) => string
+
+/**
+ * A category in which the policy allows the action in this workflow; '' if there is none. A policy may have hundreds of
+ * categories and a store a thousand kinds of devices, so `decide` does not try each of them.
+ */
+function easiestCategories(policy: ProtectionPolicy): CategoryFor {
+  const categories = ['', ...Object.keys(policy.allowedActionsByCategory).filter((name) => name !== '*')]
+  const known = new Map<string, string>()
+  return (action, workflow) => {
+    const key = `${action} ${workflow}`
+    const found = known.get(key) ?? categories.find((name) => allowsInWorkflow(policy, name, action, workflow)) ?? ''
+    known.set(key, found)
+    return found
+  }
 }

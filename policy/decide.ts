@@ -291,10 +291,25 @@ function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Ru
     item?.category === undefined
       ? [...new Set([...Object.keys(byCategory), others])]
       : [policyEntryFor(item.category, policy)]
-  return entries.map((entry) => ({
-    entry,
-    workflows: entry === undefined ? ALLOWED_WITHOUT_ENTRY : (byCategory[entry]?.[action] ?? []),
-  }))
+  return entries.map((entry) => ({ entry, workflows: workflowsIn(entry, action, policy) }))
+}
+
+function workflowsIn(
+  entry: string | undefined,
+  action: ProtectionAction,
+  { allowedActionsByCategory }: ProtectionPolicy,
+): readonly WorkflowType[] {
+  return entry === undefined ? ALLOWED_WITHOUT_ENTRY : (allowedActionsByCategory[entry]?.[action] ?? [])
+}
+
+/** True if the policy allows the action for goods of this category in this workflow. */
+export function allowsInWorkflow(
+  policy: ProtectionPolicy,
+  category: string,
+  action: ProtectionAction,
+  workflow: WorkflowType,
+): boolean {
+  return workflowsIn(policyEntryFor(category, policy), action, policy).includes(workflow)
 }
 
 /** True if the rule allows the action in no workflow: then staff may not approve it either. */

@@ -77,6 +77,30 @@ describe('worstCaseLoss', () => {
   })
 })
 
+describe('worstCaseLoss of many devices and categories', () => {
+  it('does not try each category at each kind of device', () => {
+    let reads = 0
+    const named = Array.from({ length: 499 }, (_, n) => [`category ${n}`, {}])
+    const policy = policyOf({
+      allowedActionsByCategory: Object.fromEntries([...named, ['last', { authorize_exit: ['pos_integrated'] }]]),
+    })
+    const counted = {
+      ...policy,
+      allowedActionsByCategory: new Proxy(policy.allowedActionsByCategory, {
+        get: (target, name, self) => (reads++, Reflect.get(target, name, self)),
+      }),
+    }
+    const names = Object.keys(gate.capabilities)
+    const kinds = Array.from({ length: 2 ** names.length }, (_, bits) => ({
+      ...gate,
+      workflowType: 'pos_integrated' as const,
+      capabilities: Object.fromEntries(names.map((name, n) => [name, (bits & (1 << n)) !== 0])) as never,
+    }))
+    expect(worstCaseLoss(counted, kinds)).toBeGreaterThan(0)
+    expect(reads).toBeLessThan(20_000)
+  })
+})
+
 describe('worstCaseLoss with passes by product', () => {
   const passes = { tillSales: { passByProduct: 15 } }
   it('adds pieces × gates, each below the price for staff', () => {
