@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { gtinOfLine, isSoldLine, tagCountOf, takesBack, type TillSale } from './till-sale.ts'
+import { gtinOfLine, isSoldLine, pieceCountOf, tagsOf, takesBack, type ItemOfTag, type TillSale } from './till-sale.ts'
 
 /** Pieces that tills sold without naming their tags, for which tags of the same product may pass (ADR till-sales). */
 
@@ -16,14 +16,14 @@ export function productHash(storeId: string, gtin14: string): string {
  * product, at any price. If it names no GTIN, it may have taken back any product, so the sale has no pieces. Weighed goods
  * are no pieces.
  */
-export function piecesWithoutTag({ lines }: Pick<TillSale, 'lines'>): Map<string, number> {
+export function piecesWithoutTag({ lines }: Pick<TillSale, 'lines'>, itemOf?: ItemOfTag): Map<string, number> {
   const pieces = new Map<string, number>()
   for (const line of lines) {
     const gtin = gtinOfLine(line)
     // Some tills cancel a piece by a negative price. A discount or empties without a product say nothing of one.
     const isBack = takesBack(line) || (!isSoldLine(line) && gtin !== undefined)
     if (!isBack && !isSoldLine(line)) continue
-    const unnamed = Math.max(0, Math.abs(line.quantity) - tagCountOf(line))
+    const unnamed = Math.max(0, Math.abs(line.quantity) - pieceCountOf(tagsOf(line), itemOf))
     if (isBack && gtin === undefined && unnamed > 0) return new Map()
     if (gtin === undefined || (!isBack && !Number.isInteger(line.quantity))) continue
     pieces.set(gtin, (pieces.get(gtin) ?? 0) + (isBack ? -Math.ceil(unnamed) : unnamed))

@@ -356,15 +356,27 @@ export function saleTagKey({ kind, id }: SaleTag): string {
   return `${kind} ${comparableIdentifier(kind, id)}`
 }
 
+/** Name of the item of a tag, equal for all its tags; undefined if no item has the tag. */
+export type ItemOfTag = (tag: SaleTag) => string | undefined
+
+const unknownItem: ItemOfTag = () => undefined
+
+/** Number of pieces that tags name. Only their items tell whether tags of two kinds name one piece or two. */
+export function pieceCountOf(tags: readonly SaleTag[], itemOf: ItemOfTag = unknownItem): number {
+  const items = new Set(tags.flatMap((tag) => itemOf(tag) ?? []))
+  const ofKind = KINDS.map(([, kind]) => tags.filter((tag) => tag.kind === kind).length)
+  return Math.max(items.size, ...ofKind)
+}
+
 /**
  * Finds tags that a sale both sells and takes back, such as a corrected line: each line that takes a piece back cancels
- * one that sells it. `nameOf`: equal for all names of a piece. Returns true for a tag of line number `line` that counts
- * for nothing.
+ * one that sells it. Returns true for a tag of line number `line` that counts for nothing.
  */
 export function cancelledTags(
   { lines }: Pick<TillSale, 'lines'>,
-  nameOf: (tag: SaleTag) => string = saleTagKey,
+  itemOf: ItemOfTag = unknownItem,
 ): (line: number, tag: SaleTag) => boolean {
+  const nameOf = (tag: SaleTag) => itemOf(tag) ?? saleTagKey(tag)
   const pieces = new Map<string, { sold: number[]; back: number[] }>()
   for (const [i, line] of lines.entries())
     for (const name of new Set(tagsOf(line).map(nameOf))) {
@@ -395,7 +407,11 @@ export function isSoldLine({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 
  * cancels what it names by its tag, or without tags by the same product, price and weight. What it does not find in the
  * sale was sold before: an exchange.
  */
-export function cameBackAtOnce({ lines }: Pick<TillSale, 'lines'>, isCancelled = cancelledTags({ lines })): number[] {
+export function cameBackAtOnce(
+  { lines }: Pick<TillSale, 'lines'>,
+  itemOf: ItemOfTag = unknownItem,
+  isCancelled = cancelledTags({ lines }, itemOf),
+): number[] {
   const back = lines.map((line) => (takesBack(line) ? Math.abs(line.quantity) : 0))
   const sold = new Map<string, number[]>()
   // Pieces without tags first: a line that cancels without a tag hardly means a tagged one.
@@ -403,8 +419,7 @@ export function cameBackAtOnce({ lines }: Pick<TillSale, 'lines'>, isCancelled =
   for (const [i, line] of order) {
     if (takesBack(line)) continue
     const cancelled = tagsOf(line).filter((tag) => isCancelled(i, tag))
-    const ofKind = KINDS.map(([, kind]) => cancelled.filter((tag) => tag.kind === kind).length)
-    back[i] = Math.min(line.quantity, Math.max(...ofKind))
+    back[i] = Math.min(line.quantity, pieceCountOf(cancelled, itemOf))
     const key = goodsKey(line)
     sold.set(key, [...(sold.get(key) ?? []), i])
   }

@@ -5,9 +5,9 @@ import {
   SALE_AGE_MS,
   SALE_AHEAD_MS,
   saleCentOf,
-  saleTagKey,
   tagsOf,
   takesBack,
+  type ItemOfTag,
   type KeptSale,
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'
@@ -77,6 +77,11 @@ interface AssessParts {
   layouts(): readonly string[]
 }
 
+/** Finds the item of a tag: one of its names stands for it. */
+export function itemOfTag(items: Pick<Replica, 'find' | 'keysOf'>): ItemOfTag {
+  return ({ kind, id, isValid }) => (isValid && items.find(kind, id) ? items.keysOf(kind, id).toSorted()[0] : undefined)
+}
+
 /**
  * Finds what is doubtful, the names of each piece that becomes `becomes`, or comes back, and what is `left` after the lines
  * that the sale itself cancels.
@@ -103,11 +108,9 @@ export function assessSale(
   const pieces: SoldPiece[] = []
   const pieceOf = new Map<string, SoldPiece>()
   const returned: string[][] = []
-  const isCancelledIn = cancelledTags(
-    sale,
-    (tag) => (tag.isValid && items.keysOf(tag.kind, tag.id).toSorted()[0]) || saleTagKey(tag),
-  )
-  const back = cameBackAtOnce(sale, isCancelledIn)
+  const itemOf = itemOfTag(items)
+  const isCancelledIn = cancelledTags(sale, itemOf)
+  const back = cameBackAtOnce(sale, itemOf, isCancelledIn)
   const isVoided = (name: string) => parts.ledger.till.tag(name)?.status === 'cancelled'
   const found: SaleAnswer['items'] = []
   for (const [i, line] of sale.lines.entries()) {

@@ -30,7 +30,14 @@ import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
-import { assessSale, TillRefusal, type ReturnAnswer, type SaleAnswer, type VoidAnswer } from './assess-sale.ts'
+import {
+  assessSale,
+  itemOfTag,
+  TillRefusal,
+  type ReturnAnswer,
+  type SaleAnswer,
+  type VoidAnswer,
+} from './assess-sale.ts'
 import { GoodsBack, namesTags, type SoldPiece } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
@@ -259,7 +266,7 @@ export class TillSales {
     for (const code of codes) ledger.till.saveCode({ code, ...sold })
     const seconds = isElsewhere ? 0 : this.#parts.passSeconds()
     const expS = Math.floor(nowMs / 1_000) + seconds
-    for (const [gtin, count] of seconds === 0 ? [] : piecesWithoutTag(sale))
+    for (const [gtin, count] of seconds === 0 ? [] : piecesWithoutTag(sale, itemOfTag(this.#parts.items)))
       ledger.till.pieces.sold(saleKey, productHash(storeId, gtin), count, expS)
   }
 

@@ -180,6 +180,8 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     /** No recall stops these units any more. */
     ended: z.literal(true).optional(),
   }),
+  /** Goods of a till's sale came back: no tag passes any more for its pieces (`passByProduct`). */
+  z.strictObject({ kind: z.literal('pieces'), cti: z.string(), until: Seconds }),
 ])
 export type DenyEntry = z.infer<typeof DenyEntry>
 

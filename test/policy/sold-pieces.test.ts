@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
-import type { SaleLine } from '../../policy/till-sale.ts'
+import { cameBackAtOnce, type SaleLine, type SaleTag } from '../../policy/till-sale.ts'
 
 /** For how many pieces of a sale a tag of the same product may pass a gate (`tillSales.passByProduct`). */
 const EAN = '4006381333931'
@@ -13,6 +13,9 @@ const line = (fields: Partial<SaleLine> = {}): SaleLine => ({
   vat: 19,
   ...fields,
 })
+const UID = '04A1B2C3D4E580'
+/** The tag UID is that of another item than the EPC. */
+const ofTwoItems = (tag: SaleTag) => ({ [EPC.toLowerCase()]: 'a', [UID.toLowerCase()]: 'b' })[tag.id.toLowerCase()]
 const piecesOf = (...lines: SaleLine[]) => Object.fromEntries(piecesWithoutTag({ lines }))
 
 it.each<[string, SaleLine[], number | undefined]>([
@@ -45,4 +48,21 @@ it.each<[string, SaleLine[], number | undefined]>([
 it('names a product of each store by another hash', () => {
   expect(productHash('st_1', GTIN)).toMatch(/^[0-9a-f]{32}$/)
   expect(productHash('st_1', GTIN)).not.toBe(productHash('st_2', GTIN))
+})
+
+it.each<[string, SaleLine[], number | undefined]>([
+  ['no piece', [line({ quantity: 2, epcs: [EPC], tagUids: [UID] })], undefined],
+  ['the third piece', [line({ quantity: 3, epcs: [EPC], tagUids: [UID] })], 1],
+  ['no piece that they take back', [line({ quantity: 2 }), line({ quantity: -2, epcs: [EPC], tagUids: [UID] })], 2],
+])('lets pass beside tags of two kinds of two items: %s', (_, lines, count) => {
+  expect(Object.fromEntries(piecesWithoutTag({ lines }, ofTwoItems))).toEqual(
+    count === undefined ? {} : { [GTIN]: count },
+  )
+})
+
+it('cancels two pieces that a line names by tags of two kinds', () => {
+  const tags = { epcs: [EPC], tagUids: [UID] }
+  const lines = [line({ quantity: 3, ...tags }), line({ quantity: -2, ...tags })]
+  expect(cameBackAtOnce({ lines }, ofTwoItems)).toEqual([2, 2])
+  expect(cameBackAtOnce({ lines })).toEqual([1, 2])
 })

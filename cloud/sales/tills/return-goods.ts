@@ -41,6 +41,7 @@ import {
   type ReturnResult,
 } from './returned-tags.ts'
 import { reportReturn } from './piece-reports.ts'
+import { endPieces } from './end-pieces.ts'
 import { giveStockBack } from './move-stock.ts'
 import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
@@ -274,6 +275,7 @@ async function returnPieces(
   const reason = request.reason ?? `return ${request.returnId}`
   const refund = await insertTillRefund(call, { purchase, amountCent, lines: pieces, reason })
   const returned = await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
+  await endPieces(call, store, purchase)
   if (request.resellable === true) {
     await moveBack(call, returned, 'sellable', { reason, reportedMs })
     await giveStockBack(call, store, whole.lines, pieces)

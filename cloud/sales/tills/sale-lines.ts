@@ -105,11 +105,9 @@ export async function rowsOfSale(
   const valueCent = await valueOfSale(db, store, sale, itemOf)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], pieces: [], doubts: [], valueCent }
   const taken = new Set<string>()
-  const isCancelled = cancelledTags(
-    sale,
-    (tag) => (tag.isValid && itemOf({ [tag.kind]: tag.id })?.item_id) || saleTagKey(tag),
-  )
-  const back = cameBackAtOnce(sale, isCancelled)
+  const itemIdOf = ({ kind, id, isValid }: SaleTag) => (isValid ? itemOf({ [kind]: id })?.item_id : undefined)
+  const isCancelled = cancelledTags(sale, itemIdOf)
+  const back = cameBackAtOnce(sale, itemIdOf, isCancelled)
   const tagged: { line: Row<'purchase_line'>; count: number; items: Row<'protected_item'>[] }[] = []
   for (const [i, line] of sale.lines.entries()) {
     const lineId = lineIdOf(line, i)

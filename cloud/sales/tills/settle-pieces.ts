@@ -17,6 +17,7 @@ import { bookRefund, emitRefunded, unbookRefund } from '../checkout/book-refund.
 import { returnItems } from '../payments/refund-payment.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
 import { bindPieces } from './bind-pieces.ts'
+import { endPieces } from './end-pieces.ts'
 import { giveStockBack } from './move-stock.ts'
 import { MAY_BE_SOLD, OTHERS, type PieceHistory } from './piece-history.ts'
 import { EXCHANGE_KEY, historyOfReports, movesByOthers, type NamedPiece } from './piece-reports.ts'
@@ -259,6 +260,7 @@ async function bookOne(
       ]
   const areHere = items.every((item) => item.purchase_id === purchaseId)
   if (request || !areHere) await returnItems(call, purchase, pieces, refund.refund_id, { reportedMs })
+  await endPieces(call, store, purchase)
   if (request?.resellable === true) await giveStockBack(call, store, whole.lines, pieces)
   await bookRefund(call, purchase, refund)
   if (request) emitRefunded(call, refund, undefined)

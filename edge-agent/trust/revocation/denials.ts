@@ -34,7 +34,7 @@ const ARRIVAL_LIMIT_MS = 60_000
 
 /** Opens the deny list of agent `agentId` in its ledger. */
 export function openDenials(
-  { metadata, commits, claims }: Pick<Ledger, 'metadata' | 'commits' | 'claims'>,
+  { metadata, commits, claims, till }: Pick<Ledger, 'metadata' | 'commits' | 'claims' | 'till'>,
   agentId: string,
   clock: Pick<AgentClock, 'now'>,
 ): Denials {
@@ -49,6 +49,7 @@ export function openDenials(
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
     else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
     else if (entry.kind === 'recall') claims.recall(entry)
+    else if (entry.kind === 'pieces') till.pieces.end(entry.cti, Math.floor(clock.now().nowMs / 1_000))
     else if (entry.leasedTo && entry.ended) claims.endLease(entry.leasedTo.nonce, entry)
     else if (entry.leasedTo?.agentId === agentId) claims.bindToken(entry.leasedTo.nonce, entry)
     else claims.redeemElsewhere(entry, entry.leasedTo?.nonce)

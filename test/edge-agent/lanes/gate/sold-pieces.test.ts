@@ -88,6 +88,14 @@ const sell = (fields?: Json, line?: Json) => post('/v1/sales', sale(fields, line
 const statusInCloud = async (epc: string) =>
   (await store.drive(store.shop.ok('fetchProtectedItem', { storeId: store.shop.storeId, epc }))).itemStatus
 
+/** Reports to the cloud what the agent has sent before, and waits until the agent knows it. */
+async function inCloud(operation: string, request: Json): Promise<void> {
+  await store.until('the sale', () => store.agent.ledger.journal.waiting === 0)
+  const known = store.agent.trust.lastRevocationSeq
+  await store.drive(store.shop.ok(operation, { storeId: store.shop.storeId, ...request }))
+  await store.until('the report', () => store.agent.trust.lastRevocationSeq > known)
+}
+
 it('let one tag of the product pass for each piece, also offline and after a restart', async () => {
   const [a, b, c, d] = [await newTag(), await newTag(), await newTag(), await newTag()]
   expect(await passes(a)).toBe(false)
@@ -162,14 +170,7 @@ it('are not those whose tags the till named, nor pieces of other products', asyn
 
 it.each<[string, (sold: Json) => Promise<unknown>]>([
   ['is void', (sold) => post('/v1/sales/void', { saleId: sold.saleId, tillId: 'till-1' })],
-  ['came back', (sold) => post('/v1/returns', { returnId: `r${number}`, saleId: sold.saleId, tillId: 'till-1' })],
-  [
-    'came back in part',
-    (sold) => {
-      const lines = [{ lineId: '1', quantity: 1 }]
-      return post('/v1/returns', { returnId: `r${number}`, saleId: sold.saleId, tillId: 'till-1', lines })
-    },
-  ],
+  ['is void in the cloud', (sold) => inCloud('voidSale', { saleId: sold.saleId, tillId: 'till-1' })],
   [
     'is of a revoked till',
     async () => {
@@ -187,13 +188,29 @@ it.each<[string, (sold: Json) => Promise<unknown>]>([
   expect(await passes(b)).toBe(false)
 })
 
-it('end when a tag that passed for one comes back', async () => {
-  const [a, b] = [await newTag(), await newTag()]
-  await sell({}, { quantity: 3 })
-  expect(await passes(a)).toBe(true)
-  await post('/v1/returns', { returnId: 'back', epcs: [a], resellable: true })
-  expect([await passes(b), await passes(a)]).toEqual([false, false])
-})
+/** Returns, and whether the tag that passed alarms afterwards: the cloud does not know which piece of a line came back. */
+const RETURNS: [string, boolean, (sold: Json, epc: string) => Json][] = [
+  ['as a whole', true, ({ saleId, tillId }) => ({ saleId, tillId })],
+  ['in part', false, ({ saleId, tillId }) => ({ saleId, tillId, lines: [{ lineId: '1', quantity: 1 }] })],
+  ['by a tag that passed', true, (_, epc) => ({ epcs: [epc] })],
+]
+const PLACES: [string, (request: Json) => Promise<unknown>][] = [
+  ['the agent', (request) => post('/v1/returns', request)],
+  ['the cloud', (request) => inCloud('recordReturns', { returns: [request] })],
+]
+it.each(PLACES.flatMap(([place, report]) => RETURNS.map((each) => [place, ...each, report] as const)))(
+  'end when goods of their sale come back at %s %s',
+  async (_place, _how, isBack, name, report) => {
+    const [a, b] = [await newTag(), await newTag()]
+    const sold = sale({}, { quantity: 3 })
+    await post('/v1/sales', sold)
+    expect(await passes(a)).toBe(true)
+    await report({ returnId: `r${number}`, resellable: true, ...name(sold, a) })
+    expect(await passes(b)).toBe(false)
+    await store.until('the return', () => store.agent.ledger.journal.waiting === 0)
+    expect(await passes(a)).toBe(!isBack)
+  },
+)
 
 it('never let goods pass that are on hold or recalled', async () => {
   const { storeId } = store.shop
