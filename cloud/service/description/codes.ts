@@ -206,6 +206,7 @@ export const DETAIL_TEXTS = codes({
   missing: 'Add the field.',
   unknown_field: 'The operation has no such field. Check the spelling.',
   not_json: 'The body is not valid JSON.',
+  bad_characters: 'The text contains a NUL or half of a surrogate pair, which cannot be stored. Send valid Unicode.',
   too_many_prices:
     'An offer has at most 20,000 own prices: price lists × products. Use fewer different prices, products or stores.',
   system_field: 'The system sets this field. Send it back unchanged, or leave it out.',
