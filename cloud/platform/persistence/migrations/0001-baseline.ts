@@ -237,6 +237,7 @@ const CLICK_AND_COLLECT: readonly string[] = [
     updated_ms bigint NOT NULL, picked_up_ms bigint, paid bigint NOT NULL,
     locker_device_id text, rev bigint NOT NULL)`,
   `CREATE INDEX pickup_order_by_store ON pickup_order (store_id, order_id)`,
+  `CREATE INDEX pickup_order_by_user ON pickup_order (tenant, user_id, order_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX pickup_order_by_status ON pickup_order (store_id, status, order_id)`,
   // `expires_ms` is null if the order can no longer expire.
   `CREATE INDEX pickup_order_by_expiry ON pickup_order (expires_ms)`,

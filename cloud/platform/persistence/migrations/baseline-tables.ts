@@ -144,6 +144,8 @@ export const PURCHASES: readonly string[] = [
     session_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), user_id text,
     created_ms bigint NOT NULL, completed bigint NOT NULL DEFAULT 0, spot_check_due bigint NOT NULL DEFAULT 0,
     vouched bigint NOT NULL DEFAULT 0, purchase_id text)`,
+  // Exports and erasures of a customer's data, as `pickup_order_by_user`.
+  `CREATE INDEX session_by_user ON shopping_session (tenant, user_id, session_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX session_by_spot_check ON shopping_session (tenant, user_id) WHERE spot_check_due = 1`,
   // `session_id`: Null for a sale of a till. `value_cent`: Sum of the goods at their values
   // (cloud/shop/purchases/line-value.ts), without coupons. `completed_position`: Position of the transaction that

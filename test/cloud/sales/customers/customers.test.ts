@@ -2,10 +2,13 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROWS_AT_ONCE } from '../../../../cloud/sales/customers/personal-table.ts'
 import { PERSONAL_TABLES } from '../../../../cloud/sales/customers/personal-tables.ts'
+import type { Call } from '../../../../cloud/platform/operations/operation.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { assertLoyaltyMonths } from '../../../support/loyalty-months.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { openQueryPlans } from '../../../support/query-plans.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** A customer id with characters that HTTP, JSON and SQL must escape. */
 const USER = 'grüße"%_\\shopper'
@@ -81,6 +84,24 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect(found.length).toBeGreaterThan(3)
     expect(found.filter((table) => !PERSONAL_TABLES.some((personal) => personal.table === table))).toEqual([])
   })
+
+  it.runIf(kind === 'sqlite')(
+    'are found by an index in each table, however many rows other accounts have',
+    async () => {
+      const plans = openQueryPlans(shop.cloud.db.location)
+      const call = { db: plans.db, services: { platform: virtualPlatform() } } as unknown as Call
+      const who = { tenant: 'acc_1.test', userId: 'nobody' }
+      for (const { table, page, erase } of PERSONAL_TABLES) {
+        const read = [
+          ...(await plans.of(async () => page?.(plans.db, who, ''))),
+          ...(await plans.of(() => erase(call, who, ''))),
+        ]
+        expect(read.length).toBeGreaterThan(0)
+        for (const plan of read) expect(plan, table).not.toMatch(/SCAN (?!read$)/m)
+      }
+      await plans.close()
+    },
+  )
 
   it('exports all data of one customer and nothing of others', async () => {
     const { records } = await shop.ok('exportCustomerData', { userId: USER })
