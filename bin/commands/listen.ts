@@ -44,23 +44,25 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   printReady({ forwardTo, secret }, listenLines(forwardTo, secret, settings.events))
   let position: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
   while (!stopped) {
-    const found = await fetchEvents(api, { ...filter, ...position, limit: 100 })
+    const { events: found, nextCursor } = await fetchEvents(api, { ...filter, ...position, limit: 100 })
     for (const envelope of found) {
       await forward(envelope, forwardTo, secret)
       position = { cursor: envelope.id }
     }
-    if (found.length === 0) await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
+    // A page without events may have looked at events of other kinds only.
+    if (nextCursor !== undefined) position = { cursor: nextCursor }
+    else if (found.length === 0) await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
   }
 }
 
 /** Fetches the next events. Returns none while the API cannot be reached. */
-async function fetchEvents(api: ApiClient, body: object): Promise<Envelope[]> {
+async function fetchEvents(api: ApiClient, body: object): Promise<{ events: Envelope[]; nextCursor?: string }> {
   try {
-    return (await api.call('fetchWebhookEvents', body)).body['events'] as Envelope[]
+    return (await api.call('fetchWebhookEvents', body)).body as unknown as { events: Envelope[]; nextCursor?: string }
   } catch (error) {
     if (error instanceof ApiRefusal && error.status < 500 && error.status !== 429) throw error
     printNote(`${error instanceof Error ? error.message : String(error)}; trying again`)
-    return []
+    return { events: [] }
   }
 }
 

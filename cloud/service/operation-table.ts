@@ -113,7 +113,7 @@ import { approveCheckout } from '../sales/checkout/approval-operations.ts'
 import { fetchPurchaseHistory } from '../sales/checkout/history-operations.ts'
 import { fetchStock, setStock } from '../shop/stock/operations.ts'
 import { fetchOpenTasks } from '../sales/store-operations/open-tasks.ts'
-import { fetchStore, fetchStores } from '../sales/store-operations/read-stores.ts'
+import { fetchStore, fetchStoreNames, fetchStores } from '../sales/store-operations/read-stores.ts'
 import {
   fetchWebhookDeliveries,
   fetchWebhookEvents,
@@ -160,6 +160,7 @@ import type { Operation } from '../platform/operations/operation.ts'
 /** Every operation of the API, in the order of the documentation. Add new operations here. */
 export const OPERATIONS = {
   fetchStores,
+  fetchStoreNames,
   fetchStore,
   insertStore,
   updateStore,

@@ -3435,6 +3435,34 @@ FetchStockResponse = TypedDict(
     },
 )
 
+FetchStoreNamesRequest = TypedDict(
+    "FetchStoreNamesRequest",
+    {
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+FetchStoreNamesResponseStoresItem = TypedDict(
+    "FetchStoreNamesResponseStoresItem",
+    {
+        "storeId": str,
+        "tradingName": str,
+        "street": str,
+        "city": str,
+    },
+)
+
+FetchStoreNamesResponse = TypedDict(
+    "FetchStoreNamesResponse",
+    {
+        "success": Literal[True],
+        "stores": List["FetchStoreNamesResponseStoresItem"],
+        "total": int,
+        "nextCursor": NotRequired[str],
+    },
+)
+
 FetchStoreRequest = TypedDict(
     "FetchStoreRequest",
     {
@@ -9312,6 +9340,15 @@ class SyncOperations:
             self.call("fetchStore", request, idempotency_key=idempotency_key),
         )
 
+    def fetchStoreNames(
+        self, request: "FetchStoreNamesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchStoreNamesResponse":
+        "Lists names and addresses of the stores of the account, for a choice."
+        return cast(
+            "FetchStoreNamesResponse",
+            self.call("fetchStoreNames", request, idempotency_key=idempotency_key),
+        )
+
     def fetchStores(
         self, request: "FetchStoresRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchStoresResponse":
@@ -10946,6 +10983,15 @@ class AsyncOperations:
         return cast(
             "FetchStoreResponse",
             await self.call("fetchStore", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchStoreNames(
+        self, request: "FetchStoreNamesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchStoreNamesResponse":
+        "Lists names and addresses of the stores of the account, for a choice."
+        return cast(
+            "FetchStoreNamesResponse",
+            await self.call("fetchStoreNames", request, idempotency_key=idempotency_key),
         )
 
     async def fetchStores(

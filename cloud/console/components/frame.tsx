@@ -11,7 +11,7 @@ import { Icon } from './icons.tsx'
 import { countId, type CountPlace } from './live.tsx'
 import { Toasts } from './notice.tsx'
 import { FRAME_FIELDS } from '../frame/form.ts'
-import type { Store } from '../../platform/stores/schema.ts'
+import type { StoreName } from '../../platform/stores/schema.ts'
 
 /** The mark of untag: a `u`, the open tag, and above it the pin that lifts off. */
 function Mark({ size = 28 }: { size?: number }) {
@@ -24,8 +24,8 @@ function Mark({ size = 28 }: { size?: number }) {
 }
 
 /** Street and city, to tell apart stores of one name. */
-function addressOf({ address }: Store): string {
-  return `${address.street}, ${address.city}`
+function addressOf({ street, city }: StoreName): string {
+  return `${street}, ${city}`
 }
 
 /** Address of this page with another mode, store or language. */
@@ -37,9 +37,9 @@ function hrefWith(at: PageContext, change: Readonly<Record<string, string>>): st
 const SWITCHER_STORES = 50
 
 /** The chosen store, those in which something waits, then the others. */
-function switcherStores(at: PageContext): readonly Store[] {
+function switcherStores(at: PageContext): readonly StoreName[] {
   const busy = new Set(at.busyStores.map(({ storeId }) => storeId))
-  const rank = ({ storeId }: Store) => (storeId === at.store?.storeId ? 0 : busy.has(storeId) ? 1 : 2)
+  const rank = ({ storeId }: StoreName) => (storeId === at.store?.storeId ? 0 : busy.has(storeId) ? 1 : 2)
   return at.storesTotal <= SWITCHER_STORES
     ? at.stores
     : at.stores.toSorted((a, b) => rank(a) - rank(b)).slice(0, SWITCHER_STORES)

@@ -121,12 +121,12 @@ function StoreFields({ at, form, chosen }: { at: PageContext; form: FormState; c
       {at.storesTotal > 1 && at.storesTotal <= at.stores.length ? (
         <Checkbox form={form} name="allStores" label={t.allStores} />
       ) : null}
-      {stores.map(({ storeId, tradingName, address }) => (
+      {stores.map(({ storeId, tradingName, city }) => (
         <Checkbox
           form={form}
           name={`${STORE}${storeId}`}
           label={tradingName}
-          {...(address.city !== undefined && { hint: address.city })}
+          hint={city}
           value={isChosen.has(storeId) ? 'yes' : undefined}
         />
       ))}

@@ -22,10 +22,10 @@ const countOf = (tasks: Tasks) => tasks.reduce((sum, { count }) => sum + count, 
 /** Stores of the user with their tasks: urgent ones first, then those in which something waits. */
 export function storesWithTasks(at: PageContext, busy: BusyStores): StoreTasks[] {
   const tasks = new Map(busy.map((store) => [store.storeId, store.tasks]))
-  const listed = at.stores.map(({ storeId, tradingName, address }) => ({
+  const listed = at.stores.map(({ storeId, tradingName, city }) => ({
     storeId,
     name: tradingName,
-    city: address.city,
+    city,
     tasks: tasks.get(storeId) ?? [],
   }))
   const known = new Set(listed.map(({ storeId }) => storeId))

@@ -8,17 +8,14 @@ import { asFailure } from '../../service/http/as-failure.ts'
 import type { OperationResult } from '../../platform/operations/call-context.ts'
 import type { Operation } from '../../platform/operations/operation.ts'
 import { fetchOpenTasks } from '../../sales/store-operations/open-tasks.ts'
-import { fetchStore, fetchStores } from '../../sales/store-operations/read-stores.ts'
-import type { Store } from '../../platform/stores/schema.ts'
+import { fetchStore, fetchStoreNames } from '../../sales/store-operations/read-stores.ts'
+import type { Store, StoreName } from '../../platform/stores/schema.ts'
 import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
 import type { ConsoleSession, BusyStores, ConsolePage, OpenTasks, PageContext } from './page.ts'
 import type { Preferences } from './preferences.ts'
 
 /** Maximum number of agents among which a page looks for the store to show first. */
 const AGENTS_LIMIT = 100
-/** Maximum number of stores in the switcher, which names their number if there are more. */
-const STORES_LIMIT = 1_000
-const STORES_PAGE = 500
 /** Query parameters of the switches in the header. They are no filters of a page. */
 const SWITCHES = ['lang', 'mode', 'store']
 
@@ -48,7 +45,8 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
       return undefined
     }
   }
-  const { stores, total } = await listStores(runIfAllowed)
+  const listed = await runIfAllowed(fetchStoreNames, {})
+  const { stores, total } = (listed ?? { stores: [], total: 0 }) as { stores: readonly StoreName[]; total: number }
   const store = await chosenStore(stores, preferences, page?.scope ?? 'account', runIfAllowed)
   const open = stores.length > 0 && (await runIfAllowed(fetchOpenTasks, store ? { storeId: store.storeId } : {}))
   const waiting = (open || {}) as { tasks?: OpenTasks; stores?: BusyStores }
@@ -84,21 +82,11 @@ type RunIfAllowed = (
   input: Record<string, unknown>,
 ) => Promise<Record<string, unknown> | undefined>
 
-/** The first `STORES_LIMIT` stores that the user may see, and the number of all. */
-async function listStores(runIfAllowed: RunIfAllowed): Promise<{ stores: readonly Store[]; total: number }> {
-  const stores: Store[] = []
-  for (let cursor: string | undefined; ;) {
-    const found = (await runIfAllowed(fetchStores, { limit: STORES_PAGE, ...(cursor !== undefined && { cursor }) })) as
-      | { stores: Store[]; total: number; nextCursor?: string }
-      | undefined
-    stores.push(...(found?.stores ?? []))
-    cursor = found?.nextCursor
-    if (cursor === undefined || stores.length >= STORES_LIMIT) return { stores, total: found?.total ?? 0 }
-  }
-}
-
 /** The first store with an agent: staff need the console most where tags come off. */
-async function storeWithAgent(stores: readonly Store[], runIfAllowed: RunIfAllowed): Promise<Store | undefined> {
+async function storeWithAgent(
+  stores: readonly StoreName[],
+  runIfAllowed: RunIfAllowed,
+): Promise<StoreName | undefined> {
   const found = await runIfAllowed(fetchAgents, { limit: AGENTS_LIMIT })
   const ids = new Set(((found?.['agents'] ?? []) as readonly { storeId: string }[]).map(({ storeId }) => storeId))
   return stores.find(({ storeId }) => ids.has(storeId))
@@ -109,11 +97,11 @@ async function storeWithAgent(stores: readonly Store[], runIfAllowed: RunIfAllow
  * may not see the store that is named: a form must never act on another store.
  */
 async function chosenStore(
-  stores: readonly Store[],
+  stores: readonly StoreName[],
   { storeId, from }: Preferences,
   scope: ConsolePage['scope'],
   runIfAllowed: RunIfAllowed,
-): Promise<Store | undefined> {
+): Promise<StoreName | undefined> {
   const isAll = storeId === 'all' || (from === 'form' && storeId === undefined)
   if (isAll && (from !== 'form' || scope !== 'store'))
     return scope === 'account' || stores.length > 1 ? undefined : stores[0]
@@ -127,9 +115,10 @@ async function chosenStore(
   return stores.length < 2 ? stores[0] : ((await storeWithAgent(stores, runIfAllowed)) ?? stores[0])
 }
 
-async function visibleStore(storeId: string, runIfAllowed: RunIfAllowed): Promise<Store | undefined> {
+async function visibleStore(storeId: string, runIfAllowed: RunIfAllowed): Promise<StoreName | undefined> {
   try {
-    return (await runIfAllowed(fetchStore, { storeId })) as Store | undefined
+    const store = (await runIfAllowed(fetchStore, { storeId })) as Store | undefined
+    return store && { storeId, tradingName: store.tradingName, street: store.address.street, city: store.address.city }
   } catch (error) {
     if (asFailure(error).code !== 'not-found') throw error
     return undefined

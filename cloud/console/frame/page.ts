@@ -4,7 +4,7 @@ import type { Language } from '../../../policy/page-language.ts'
 import type { Mode, UserCaller, UserRole } from '../../platform/foundation/caller.ts'
 import type { Operation, TypedOperation } from '../../platform/operations/operation.ts'
 import type { fetchOpenTasks, TaskKind } from '../../sales/store-operations/open-tasks.ts'
-import type { Store } from '../../platform/stores/schema.ts'
+import type { StoreName } from '../../platform/stores/schema.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 import type { Formats } from '../texts/texts.ts'
 import type { FormFields, FormState } from './form.ts'
@@ -111,11 +111,11 @@ export interface PageContext {
   /** False if the session may see sandbox data only. */
   readonly mayUseLive: boolean
   /** Stores that the user may see, at most `STORES_LIMIT`. */
-  readonly stores: readonly Store[]
+  readonly stores: readonly StoreName[]
   /** Number of all stores that the user may see. */
   readonly storesTotal: number
   /** The chosen store. Undefined: all stores. A page with the scope `store` is then not drawn. */
-  readonly store: Store | undefined
+  readonly store: StoreName | undefined
   readonly language: Language
   readonly texts: ConsoleTexts
   readonly formats: Formats

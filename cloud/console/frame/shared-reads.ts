@@ -8,7 +8,7 @@ import { fetchAgentConditions } from '../../protection/agents/administration/age
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
 import { fetchExceptions } from '../../protection/records/exception-operations.ts'
 import { fetchOpenTasks } from '../../sales/store-operations/open-tasks.ts'
-import { fetchStores } from '../../sales/store-operations/read-stores.ts'
+import { fetchStoreNames } from '../../sales/store-operations/read-stores.ts'
 import type { ConsoleSession } from './page.ts'
 
 /**
@@ -22,7 +22,7 @@ import type { ConsoleSession } from './page.ts'
 
 /** Reads whose answer depends on account, mode, role and stores only. */
 const SHARED: ReadonlySet<Operation> = new Set<Operation>([
-  fetchStores,
+  fetchStoreNames,
   fetchOpenTasks,
   fetchAgents,
   fetchAgentConditions,

@@ -1,5 +1,5 @@
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import type { Store } from '../../platform/stores/schema.ts'
+import type { StoreName } from '../../platform/stores/schema.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { fetchProduct } from '../../shop/catalogue/operations.ts'
 import {
@@ -26,7 +26,7 @@ interface OneProduct {
 }
 
 interface StorePrice {
-  readonly store: Store
+  readonly store: StoreName
   /** Price in EUR; undefined if the store does not sell the product. */
   readonly price: number | undefined
 }
@@ -121,7 +121,7 @@ export const productPage = page<OneProduct | undefined>({
 /** Undefined if the account has no such product, or none of the user's stores sells it. */
 async function productOfPage(at: PageContext): Promise<OneProduct | undefined> {
   const productId = at.params['productId'] ?? ''
-  const find = async (store: Store | undefined) => {
+  const find = async (store: StoreName | undefined) => {
     try {
       return await at.run(fetchProduct, { productId, ...(store && { storeId: store.storeId }) })
     } catch (error) {

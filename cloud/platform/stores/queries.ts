@@ -179,10 +179,25 @@ export async function visibleStoreIds(call: Call): Promise<string[]> {
   return rows.filter((store) => maySee(caller, store)).map((store) => store.store_id)
 }
 
-/** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
-export async function findStores(call: Call, filter: StoreFilter): Promise<ListedStore[]> {
+/** What the filters of a listing read of each store. The other columns are read for one page only. */
+type Place = Pick<Row<'store'>, 'store_id' | 'city' | 'lat' | 'lng'>
+
+/** Ids of the stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
+export async function findStoreIds(call: Call, filter: StoreFilter): Promise<string[]> {
+  if (filter.city === undefined && filter.radius === undefined) return visibleStoreIds(call)
   const caller = knownCaller(call.caller)
-  const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
+  const rows = await call.db
+    .selectFrom('store')
+    .select(['store_id', 'tenant', 'city', 'lat', 'lng'])
+    .where('tenant', '=', caller.tenant)
+    .orderBy('store_id')
+    .limit(STORES_LIMIT)
+    .execute()
+  const own = rows.filter((store) => maySee(caller, store))
+  return placesIn(own, filter).map((store) => store.store_id)
+}
+
+function placesIn(own: readonly Place[], filter: StoreFilter): readonly Place[] {
   const city = filter.city === undefined ? undefined : foldText(filter.city)
   const inCity = city === undefined ? own : own.filter((store) => foldText(store.city) === city)
   if (filter.radius === undefined) return inCity
@@ -195,7 +210,7 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Liste
   })
 }
 
-function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly ListedStore[]): Position | undefined {
+function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly Place[]): Position | undefined {
   if (lat !== undefined && lng !== undefined) return { lat, lng }
   if (lat !== undefined || lng !== undefined)
     throw invalid(lat === undefined ? 'lat' : 'lng', 'is required together with the other coordinate', 'missing')
@@ -203,6 +218,6 @@ function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly ListedStore[
   return centroid(inCity.flatMap((store) => positionOf(store) ?? []))
 }
 
-function positionOf(store: ListedStore): Position | undefined {
+function positionOf(store: Place): Position | undefined {
   return store.lat === null || store.lng === null ? undefined : { lat: store.lat, lng: store.lng }
 }

@@ -44,6 +44,13 @@ export const Store = z.strictObject({
 })
 export type Store = z.infer<typeof Store>
 
+/** What a person needs to choose a store. */
+export const StoreName = Store.pick({ storeId: true, tradingName: true }).extend({
+  street: z.string(),
+  city: z.string(),
+})
+export type StoreName = z.infer<typeof StoreName>
+
 /** How shoppers reach the store. */
 export const CONTACT = {
   phone: z.string().optional(),

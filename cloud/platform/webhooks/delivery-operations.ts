@@ -9,7 +9,15 @@ import { cursorField, readPageWithinText, pageLimits, invalidCursor } from '../o
 import { ownStore } from '../stores/own-store.ts'
 import type { Row } from '../persistence/schema.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
-import { findDelivery, findEvent, listDeliveries, listEvents, readAttempts } from './queries.ts'
+import {
+  endOfDeliveries,
+  endOfEvents,
+  findDelivery,
+  findEvent,
+  listDeliveries,
+  listEvents,
+  readAttempts,
+} from './queries.ts'
 import { eventNames, ownWebhook, ownWebhooks } from './register.ts'
 import { Delivery, DELIVERY_STATUSES, Envelope, Events, toDelivery, toEnvelope } from './schema.ts'
 
@@ -27,6 +35,7 @@ export const fetchWebhookDeliveries = operation({
   minimumPackage: 'DISCOVER',
   roles: rolesFrom('admin'),
   summary: 'Lists deliveries of the last 30 days with their attempts, newest first.',
+  description: 'Pages may have fewer deliveries than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   request: z.strictObject({
     webhookId: Id.optional(),
@@ -45,10 +54,11 @@ export const fetchWebhookDeliveries = operation({
     const page = pageLimits({ limit, cursor }, DEFAULT_PAGE)
     const webhookIds = webhooks.filter((w) => storeId === undefined || w.store_id === storeId).map((w) => w.webhook_id)
     const { tenant } = knownCaller(call.caller)
-    const { items, ...more } = await readPageWithinText(
+    const end = await endOfDeliveries(call.db, tenant, page.after)
+    const { items, nextCursor = end } = await readPageWithinText(
       async (atMost, last: TriedDelivery | undefined): Promise<TriedDelivery[]> => {
         const after = last?.row.delivery_id ?? page.after
-        const rows = await listDeliveries(call.db, tenant, { webhookIds, ...filter }, { limit: atMost, after })
+        const rows = await listDeliveries(call.db, tenant, { webhookIds, ...filter }, { limit: atMost, after, end })
         const attempts = await readAttempts(
           call.db,
           rows.map((row) => row.delivery_id),
@@ -61,7 +71,7 @@ export const fetchWebhookDeliveries = operation({
       page,
     )
     const deliveries = items.map(({ row, attempts }) => toDelivery(row, attempts))
-    return { success: true as const, deliveries, ...more }
+    return { success: true as const, deliveries, ...(nextCursor !== undefined && { nextCursor }) }
   },
 })
 
@@ -185,7 +195,7 @@ export const fetchWebhookEvents = operation({
   roles: rolesFrom('admin'),
   summary: 'Lists the events of the last 30 days in order, even if no webhook was registered.',
   description:
-    'Use it to catch up after an outage; `untag listen` uses it, too. `cursor` is the `id` of the last known event. The cloud stores protection events only while a webhook is subscribed to them.',
+    'Use it to catch up after an outage; `untag listen` uses it, too. `cursor` is the `id` of the last known event. The cloud stores protection events only while a webhook is subscribed to them. Pages may have fewer events than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
@@ -213,13 +223,22 @@ export const fetchWebhookEvents = operation({
       events: events && eventNames(events),
       sinceMs: since === undefined ? undefined : Date.parse(since),
     }
-    const { items, ...more } = await readPageWithinText(
+    const end = await endOfEvents(call.db, caller.tenant, afterSeq)
+    const { items, nextCursor = end?.event_id } = await readPageWithinText(
       (atMost, event: Row<'outbox_event'> | undefined) =>
-        listEvents(call.db, caller.tenant, filter, { limit: atMost, afterSeq: event?.seq ?? afterSeq }),
+        listEvents(call.db, caller.tenant, filter, {
+          limit: atMost,
+          afterSeq: event?.seq ?? afterSeq,
+          endSeq: end?.seq ?? undefined,
+        }),
       (row) => row.event_id,
       (row) => row.data.length,
       page,
     )
-    return { success: true as const, events: items.map(toEnvelope), ...more }
+    return {
+      success: true as const,
+      events: items.map(toEnvelope),
+      ...(nextCursor !== undefined && { nextCursor }),
+    }
   },
 })

@@ -85,6 +85,9 @@ export function findDelivery(db: Db, deliveryId: string): Promise<Row<'webhook_d
   return db.selectFrom('webhook_delivery').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst()
 }
 
+/** Events or deliveries that one page looks at. No index has only those that a filter wants. */
+const LOOKED_AT = 10_000
+
 interface DeliveryFilter {
   webhookIds: readonly string[]
   status?: string | undefined
@@ -92,12 +95,24 @@ interface DeliveryFilter {
   eventId?: string | undefined
 }
 
-/** Deliveries to these webhooks after a cursor, newest first. */
+/** Where a page that begins after this delivery stops to look for more; undefined if it may look at all. */
+export async function endOfDeliveries(db: Db, tenant: string, after: string | undefined): Promise<string | undefined> {
+  let query = db.selectFrom('webhook_delivery').select('delivery_id').where('tenant', '=', tenant)
+  if (after !== undefined) query = query.where('delivery_id', '<', after)
+  const end = await query
+    .orderBy('delivery_id', 'desc')
+    .offset(LOOKED_AT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return end?.delivery_id
+}
+
+/** Deliveries to these webhooks after a cursor, newest first, up to the end of the page. */
 export function listDeliveries(
   db: Db,
   tenant: string,
   filter: DeliveryFilter,
-  page: { limit: number; after: string | undefined },
+  page: { limit: number; after: string | undefined; end: string | undefined },
 ): Promise<Row<'webhook_delivery'>[]> {
   if (filter.webhookIds.length === 0) return Promise.resolve([])
   let query = db
@@ -109,6 +124,7 @@ export function listDeliveries(
   if (filter.event !== undefined) query = query.where('type', '=', filter.event)
   if (filter.eventId !== undefined) query = query.where('event_id', '=', filter.eventId)
   if (page.after !== undefined) query = query.where('delivery_id', '<', page.after)
+  if (page.end !== undefined) query = query.where('delivery_id', '>=', page.end)
   return query.orderBy('delivery_id', 'desc').limit(page.limit).execute()
 }
 
@@ -140,18 +156,36 @@ export function findEvent(db: Db, tenant: string, eventId: string): Promise<Row<
     .executeTakeFirst()
 }
 
-/** Events whose sequence number is higher than `afterSeq`, in this order. */
+/** Where a page after this event stops to look for more; undefined if it may look at all. */
+export function endOfEvents(
+  db: Db,
+  tenant: string,
+  afterSeq: number,
+): Promise<Pick<Row<'outbox_event'>, 'seq' | 'event_id'> | undefined> {
+  return db
+    .selectFrom('outbox_event')
+    .select(['seq', 'event_id'])
+    .where('tenant', '=', tenant)
+    .where('seq', '>', afterSeq)
+    .orderBy('seq')
+    .offset(LOOKED_AT - 1)
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Events whose sequence number is higher than `afterSeq` and at most `endSeq`, in this order. */
 export function listEvents(
   db: Db,
   tenant: string,
   filter: { storeIds: readonly string[] | null; events?: readonly string[] | undefined; sinceMs?: number | undefined },
-  page: { limit: number; afterSeq: number },
+  page: { limit: number; afterSeq: number; endSeq: number | undefined },
 ): Promise<Row<'outbox_event'>[]> {
   let query = db.selectFrom('outbox_event').selectAll().where('tenant', '=', tenant).where('seq', '>', page.afterSeq)
   if (filter.storeIds !== null)
     query = query.where('store_id', 'in', filter.storeIds.length > 0 ? filter.storeIds : ['-'])
   if (filter.events !== undefined) query = query.where('type', 'in', filter.events)
   if (filter.sinceMs !== undefined) query = query.where('at_ms', '>=', filter.sinceMs)
+  if (page.endSeq !== undefined) query = query.where('seq', '<=', page.endSeq)
   return query.orderBy('seq').limit(page.limit).execute()
 }
 

@@ -73,15 +73,16 @@ export const ACCOUNTS: readonly string[] = [
  */
 export const STORES: readonly string[] = [
   // `in_store_codes`: Patterns of the store's own barcodes, JSON; null: the default patterns. `gln`: 13 digits.
-  // `policy`: Up to 160 kB, so lists do not read it. `min_agent`: `minAgent` of the policy.
+  // `min_agent`: `minAgent` of the policy. `policy`: Up to 160 kB, so lists do not read it. It is the last column,
+  // because SQLite walks through a long text to reach the columns after it.
   `CREATE TABLE store (
     store_id text PRIMARY KEY, tenant text NOT NULL, legal_name text NOT NULL, trading_name text NOT NULL, street text NOT NULL,
     city text NOT NULL, postal_code text NOT NULL, country_code text NOT NULL, lat double precision, lng double precision,
     phone text, email text, website text, package text NOT NULL, has_scan_and_go bigint NOT NULL, has_offers bigint NOT NULL,
     opening_hours text, media text, social text, psp_account_id text,
     security_tag_mode text NOT NULL, security_tag_hint text, protection_technology text, device_type text, workflow_type text,
-    policy text NOT NULL, policy_version bigint NOT NULL, document_version bigint NOT NULL, deny_seq bigint NOT NULL,
-    created_ms bigint NOT NULL, in_store_codes text, gln text, min_agent text)`,
+    policy_version bigint NOT NULL, document_version bigint NOT NULL, deny_seq bigint NOT NULL,
+    created_ms bigint NOT NULL, in_store_codes text, gln text, min_agent text, policy text NOT NULL)`,
   `CREATE INDEX store_by_tenant ON store (tenant, store_id)`,
   // `nutrition`: JSON. `media_snapshot`: Address of the uploaded image. `deposit_cent`: Deposit for one piece.
   // `deposit_vat`: VAT rate of the deposit, percent; null: the product's rate.
@@ -238,7 +239,7 @@ export const LOYALTY: readonly string[] = [
 export const AGENTS: readonly string[] = [
   // `online_only_until_ms`: After a rollback of the agent's ledger, each claim needs the cloud until this time; null:
   // no rollback. `fork_ms`: Time at which a fork of the agent's ledger was detected. `state`: The last state that the
-  // agent reported: JSON of `AgentState`. `policy_version`, `faults`: from this state; the version of its policy
+  // agent reported: JSON of `AgentState`; long, so it is one of the last columns. `policy_version`, `faults`: from this state; the version of its policy
   // document, and JSON of its devices that do not work; null: none. `online`: 1 while the agent is connected to the broker, 0 after that; null
   // if the agent was never connected. `resync`: `awaited` or `due` while this agent must send its journal again to a
   // restored cloud, else null. `replaces`: Predecessor, which the cloud revokes at the first login of this agent.
@@ -247,9 +248,9 @@ export const AGENTS: readonly string[] = [
     agent_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
     x text NOT NULL UNIQUE, ledger_id text NOT NULL UNIQUE, generation bigint NOT NULL, last_seq bigint NOT NULL,
     head_hash text NOT NULL, deny_seq bigint NOT NULL, enrolled_ms bigint NOT NULL, last_seen_ms bigint NOT NULL,
-    revoked_ms bigint, item_seq bigint NOT NULL DEFAULT 0, online_only_until_ms bigint, fork_ms bigint, state text, device_states text,
+    revoked_ms bigint, item_seq bigint NOT NULL DEFAULT 0, online_only_until_ms bigint, fork_ms bigint,
     policy_version bigint, faults text, next_x text,
-    home_url text, resync text, replaces text, replaced_by text, online bigint)`,
+    home_url text, resync text, replaces text, replaced_by text, online bigint, state text, device_states text)`,
   `CREATE INDEX agent_by_store ON agent (store_id)`,
   `CREATE UNIQUE INDEX agent_by_next_key ON agent (next_x) WHERE next_x IS NOT NULL`,
   `CREATE INDEX agent_by_tenant ON agent (tenant, agent_id)`,

@@ -166,6 +166,27 @@ onEveryDatabase('stores', (kind) => {
     expect((await masterData(storeId)).name.trading).toBe('Deichgold Kiel')
   })
 
+  it('are listed by name for a choice, page by page, and only those of the key', async () => {
+    const whole = await shop.ok('fetchStoreNames')
+    const { stores } = await shop.ok('fetchStores', { limit: 500 })
+    expect(whole).toEqual({
+      success: true,
+      stores: stores.map(({ storeId, tradingName, address: { street, city } }: Json) => ({
+        storeId,
+        tradingName,
+        street,
+        city,
+      })),
+      total: stores.length,
+    })
+    const first = await shop.ok('fetchStoreNames', { limit: 1 })
+    expect(first.stores).toEqual(whole.stores.slice(0, 1))
+    const rest = await shop.ok('fetchStoreNames', { cursor: first.nextCursor })
+    expect(rest).toEqual({ ...whole, stores: whole.stores.slice(1) })
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+    expect((await shop.cloud.ok(bound, 'fetchStoreNames', {})).total).toBe(1)
+  })
+
   it('in live mode offer only the features of their package', async () => {
     const admin = await shop.cloud.key('admin', 'live', { account: 'Operator' })
     const live = await shop.cloud.key('secret', 'live')

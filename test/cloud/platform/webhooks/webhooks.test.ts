@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { newId } from '../../../../policy/ids.ts'
 import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -510,6 +511,34 @@ inFullSizeOnEveryDatabase('webhooks', (kind) => {
       ).toHaveLength(7)
       const status = (await shop.ok('fetchWebhookDeliveries', { webhookId, status: 'failed' })).deliveries
       expect(status).toEqual([])
+    })
+
+    it('are listed 10,000 at a time where a filter leaves most of them out', async () => {
+      const { reads } = shop.cloud.db.database
+      const one = await reads.selectFrom('outbox_event').selectAll().orderBy('seq', 'desc').executeTakeFirstOrThrow()
+      const others = Array.from({ length: 10_010 }, (_, n) => ({
+        ...one,
+        event_id: newId('whe', platform),
+        store_id: 'st_other',
+        seq: Number(one.seq) + 1 + n,
+      }))
+      await shop.cloud.db.database.write(async (db) => {
+        for (let n = 0; n < others.length; n += 500)
+          await db
+            .insertInto('outbox_event')
+            .values(others.slice(n, n + 500))
+            .execute()
+      })
+      const filter = { storeId: shop.storeId, cursor: one.event_id }
+      const first = await shop.ok('fetchWebhookEvents', filter)
+      expect(first).toMatchObject({ events: [], nextCursor: others[9_999]?.event_id })
+      expect(await shop.ok('fetchWebhookEvents', { ...filter, cursor: first.nextCursor })).toEqual({
+        success: true,
+        events: [],
+      })
+      await shop.cloud.db.database.write((db) =>
+        db.deleteFrom('outbox_event').where('store_id', '=', 'st_other').execute(),
+      )
     })
 
     it('are stored for 30 days', async () => {

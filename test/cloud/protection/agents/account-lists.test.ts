@@ -236,6 +236,12 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       for (const { sql } of queries) expect(sql).not.toMatch(/\*|"policy"|"device_states"/)
     })
 
+    it('long columns are the last of their tables: SQLite walks through them to reach later ones', async () => {
+      const tables = await plans.db.introspection.getTables()
+      const last = (name: string) => tables.find((table) => table.name === name)?.columns.at(-1)?.name
+      expect([last('store'), last('agent')]).toEqual(['policy', 'device_states'])
+    })
+
     it('agents of an account', async () => {
       const reader = agentReader(plans.db, { nowMs: 0, limit: 20 })
       for (const plan of await plans.of(() => reader.ids(tenant, 21))) {
