@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { gtinOfLine, isSoldLine, pieceCountOf, tagsOf, takesBack, type ItemOfTag, type TillSale } from './till-sale.ts'
+import { pieceCountOf, type ItemOfTag } from './cancelled-lines.ts'
+import { gtinOfLine, isSoldLine, tagsOf, takesBack, type TillSale } from './till-sale.ts'
 
 /** Pieces that tills sold without naming their tags, for which tags of the same product may pass (ADR till-sales). */
 

@@ -356,42 +356,6 @@ export function saleTagKey({ kind, id }: SaleTag): string {
   return `${kind} ${comparableIdentifier(kind, id)}`
 }
 
-/** Name of the item of a tag, equal for all its tags; undefined if no item has the tag. */
-export type ItemOfTag = (tag: SaleTag) => string | undefined
-
-const unknownItem: ItemOfTag = () => undefined
-
-/** Number of pieces that tags name. Only their items tell whether tags of two kinds name one piece or two. */
-export function pieceCountOf(tags: readonly SaleTag[], itemOf: ItemOfTag = unknownItem): number {
-  const items = new Set(tags.flatMap((tag) => itemOf(tag) ?? []))
-  const ofKind = KINDS.map(([, kind]) => tags.filter((tag) => tag.kind === kind).length)
-  return Math.max(items.size, ...ofKind)
-}
-
-/**
- * Finds tags that a sale both sells and takes back, such as a corrected line: each line that takes a piece back cancels
- * one that sells it. Returns true for a tag of line number `line` that counts for nothing.
- */
-export function cancelledTags(
-  { lines }: Pick<TillSale, 'lines'>,
-  itemOf: ItemOfTag = unknownItem,
-): (line: number, tag: SaleTag) => boolean {
-  const nameOf = (tag: SaleTag) => itemOf(tag) ?? saleTagKey(tag)
-  const pieces = new Map<string, { sold: number[]; back: number[] }>()
-  for (const [i, line] of lines.entries())
-    for (const name of new Set(tagsOf(line).map(nameOf))) {
-      const piece = pieces.get(name) ?? { sold: [], back: [] }
-      pieces.set(name, piece)
-      ;(takesBack(line) ? piece.back : piece.sold).push(i)
-    }
-  const cancelled = new Set<string>()
-  for (const [name, { sold, back }] of pieces) {
-    const pairs = Math.min(sold.length, back.length)
-    for (const i of [...sold.slice(0, pairs), ...back.slice(0, pairs)]) cancelled.add(`${i} ${name}`)
-  }
-  return (line, tag) => cancelled.has(`${line} ${nameOf(tag)}`)
-}
-
 /** True for a line whose tags come back. Some tills void a piece by a negative price; discounts and empties have no tags. */
 export function takesBack(line: Pick<SaleLine, 'quantity' | 'priceUnit' | 'epcs' | 'tagUids' | 'tagIds'>): boolean {
   return line.quantity < 0 || (line.priceUnit < 0 && tagCountOf(line) > 0)
@@ -400,47 +364,6 @@ export function takesBack(line: Pick<SaleLine, 'quantity' | 'priceUnit' | 'epcs'
 /** True for a line whose goods leave with the shopper: not for what comes back, discounts and empties. */
 export function isSoldLine({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): boolean {
   return quantity > 0 && priceUnit >= 0
-}
-
-/**
- * Quantity of each line that the sale itself takes back, in pieces or kg. A line that takes goods back takes all of it, and
- * cancels what it names by its tag, or without tags by the same product, price and weight. What it does not find in the
- * sale was sold before: an exchange.
- */
-export function cameBackAtOnce(
-  { lines }: Pick<TillSale, 'lines'>,
-  itemOf: ItemOfTag = unknownItem,
-  isCancelled = cancelledTags({ lines }, itemOf),
-): number[] {
-  const back = lines.map((line) => (takesBack(line) ? Math.abs(line.quantity) : 0))
-  const sold = new Map<string, number[]>()
-  // Pieces without tags first: a line that cancels without a tag hardly means a tagged one.
-  const order = [...lines.entries()].toSorted(([, a], [, b]) => Math.min(tagCountOf(a), 1) - Math.min(tagCountOf(b), 1))
-  for (const [i, line] of order) {
-    if (takesBack(line)) continue
-    const cancelled = tagsOf(line).filter((tag) => isCancelled(i, tag))
-    back[i] = Math.min(line.quantity, pieceCountOf(cancelled, itemOf))
-    const key = goodsKey(line)
-    sold.set(key, [...(sold.get(key) ?? []), i])
-  }
-  for (const line of lines) {
-    if (!takesBack(line) || tagCountOf(line) > 0) continue
-    let left = Math.abs(line.quantity)
-    for (const i of sold.get(goodsKey(line)) ?? []) {
-      const taken = Math.min(left, (lines[i]?.quantity ?? 0) - (back[i] ?? 0))
-      back[i] = (back[i] ?? 0) + taken
-      left -= taken
-    }
-  }
-  return back
-}
-
-/** Equal for lines of the same goods at the same price. Weighed goods are the same only with the same weight. */
-function goodsKey(line: SaleLine): string {
-  const { ean, productId, name: text, priceUnit, vat, quantity } = line
-  const goods = productId ?? gtinOfLine(line) ?? ean ?? text
-  const weight = Number.isInteger(quantity) ? undefined : Math.abs(quantity)
-  return JSON.stringify([goods, priceUnit, vat, weight])
 }
 
 /** GTIN-14 of a line, if it is the same on all its labels: not for goods that a scale labels. */

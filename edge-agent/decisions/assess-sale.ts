@@ -1,13 +1,11 @@
+import { cameBackAtOnce, cancelledTags, type ItemOfTag } from '../../policy/cancelled-lines.ts'
 import {
-  cameBackAtOnce,
-  cancelledTags,
   lineIdOf,
   SALE_AGE_MS,
   SALE_AHEAD_MS,
   saleCentOf,
   tagsOf,
   takesBack,
-  type ItemOfTag,
   type KeptSale,
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'

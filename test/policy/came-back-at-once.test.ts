@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { cameBackAtOnce, type SaleLine } from '../../policy/till-sale.ts'
+import { cameBackAtOnce } from '../../policy/cancelled-lines.ts'
+import { type SaleLine } from '../../policy/till-sale.ts'
 
 const [shirt, vest] = ['urn:epc:id:sgtin:4012345.066666.1', 'urn:epc:id:sgtin:4012345.066666.2']
 const line = (quantity: number, priceUnit: number, fields: Partial<SaleLine> = {}): SaleLine => ({
@@ -22,6 +23,28 @@ it.each<[string, SaleLine[], number[]]>([
   ['a tag by a negative price', [line(1, 100, { epcs: [shirt] }), line(1, -100, { epcs: [shirt] })], [1, 1]],
   ['a discount', [line(1, 500), line(1, -50), line(-1, -50)], [0, 1, 1]],
   ['empties', [line(1, 500), line(4, -25)], [0, 0]],
+  [
+    'a piece by a negative price',
+    [line(3, 100, { ean: '4006381333931' }), line(2, -100, { ean: '04006381333931' })],
+    [2, 2],
+  ],
+  [
+    'a tagged piece by a negative price',
+    [line(1, 100, { name: 'Buch', epcs: [shirt] }), line(1, -100, { name: 'Buch' })],
+    [1, 1],
+  ],
+  [
+    'a piece once',
+    [line(1, 100, { productId: 'a' }), line(2, -100, { productId: 'a' }), line(-1, 100, { productId: 'a' })],
+    [1, 0, 1],
+  ],
+  [
+    'a line with a negative price',
+    [line(1, 100, { productId: 'a' }), line(1, -100, { productId: 'a' }), line(-1, -100, { productId: 'a' })],
+    [0, 1, 1],
+  ],
+  ['a discount on a product', [line(1, 100, { productId: 'a' }), line(1, -10, { productId: 'a' })], [0, 0]],
+  ['empties of a deposit', [line(1, 25, { name: 'Pfand' }), line(1, -25, { name: 'Pfand' })], [0, 0]],
   ['the same weight', [line(0.5, 300), line(0.7, 300), line(-0.5, 300)], [0.5, 0, 0.5]],
 ])('a sale takes back %s', (_, lines, expected) => {
   expect(cameBackAtOnce({ lines })).toEqual(expected)

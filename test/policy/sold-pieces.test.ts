@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
-import { cameBackAtOnce, type SaleLine, type SaleTag } from '../../policy/till-sale.ts'
+import { cameBackAtOnce } from '../../policy/cancelled-lines.ts'
+import { type SaleLine, type SaleTag } from '../../policy/till-sale.ts'
 
 /** For how many pieces of a sale a tag of the same product may pass a gate (`tillSales.passByProduct`). */
 const EAN = '4006381333931'

@@ -1,9 +1,8 @@
 import { MAY_BE_SOLD } from './piece-history.ts'
 import { newId } from '../../../policy/ids.ts'
 import { UNITS_LIMIT } from '../../../policy/journal.ts'
+import { cameBackAtOnce, cancelledTags } from '../../../policy/cancelled-lines.ts'
 import {
-  cameBackAtOnce,
-  cancelledTags,
   lineCentOf,
   lineIdOf,
   OPEN_SALE_MS,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -84,45 +84,50 @@ onEveryDatabase('a return to a till', (kind) => {
     expect(await back(other)).toBe(1_000)
   })
 
-  it('releases no label of a cancelled piece', async () => {
-    const { ean } = shop.products[0]
-    const sale = await sell({ ean, priceUnit: 4_990, quantity: 2 }, { ean, priceUnit: 4_990, quantity: -1 })
-    const [line] = (await purchase(sale)).items
-    const ask = () =>
-      shop.ok('verifyProtectedItem', {
+  describe.each([
+    ['quantity', { quantity: -1 }],
+    ['price', { priceUnit: -4_990 }],
+  ])('a piece that a negative %s cancels', (_, negative) => {
+    it('releases no label', async () => {
+      const { ean } = shop.products[0]
+      const sale = await sell({ ean, priceUnit: 4_990, quantity: 2 }, { ean, priceUnit: 4_990, ...negative })
+      const [line] = (await purchase(sale)).items
+      const ask = () =>
+        shop.ok('verifyProtectedItem', {
+          deviceId: shop.devices.pos_deactivator,
+          protectionAction: 'deactivate_label',
+          purchaseId: sale,
+          itemLineId: line.itemLineId,
+        })
+      const { authorized, authorizationToken } = await ask()
+      expect(authorized).toBe(true)
+      await shop.ok('redeemProtectionAuthorization', {
+        authorizationToken,
         deviceId: shop.devices.pos_deactivator,
-        protectionAction: 'deactivate_label',
-        purchaseId: sale,
-        itemLineId: line.itemLineId,
+        redemptionId: `once${number}`,
       })
-    const { authorized, authorizationToken } = await ask()
-    expect(authorized).toBe(true)
-    await shop.ok('redeemProtectionAuthorization', {
-      authorizationToken,
-      deviceId: shop.devices.pos_deactivator,
-      redemptionId: 'once',
+      expect((await ask()).authorized).toBe(false)
     })
-    expect((await ask()).authorized).toBe(false)
-  })
 
-  it('makes no more tags paid than pieces are left', async () => {
-    const { ean } = shop.products[0]
-    const epcs = [(await shop.newItem(shop.products[0])).epc, (await shop.newItem(shop.products[0])).epc]
-    const line = { ean, priceUnit: 4_990 }
-    const sale = { saleId: `m${++number}`, occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString() }
-    const lines = [
-      { ...line, vat: 19, quantity: 2, epcs },
-      { ...line, vat: 19, quantity: -1 },
-    ]
-    const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [{ ...sale, lines }] })
-    expect(results[0]).toMatchObject({
-      items: [{ itemStatus: 'paid' }, { itemStatus: 'sellable' }],
-      warnings: [{ code: 'sale_of_more_items' }],
+    it('makes no more tags paid than pieces are left', async () => {
+      const { ean } = shop.products[0]
+      const epcs = [(await shop.newItem(shop.products[0])).epc, (await shop.newItem(shop.products[0])).epc]
+      const line = { ean, priceUnit: 4_990, quantity: 1 }
+      const sale = { saleId: `m${++number}`, occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString() }
+      const lines = [
+        { ...line, vat: 19, quantity: 2, epcs },
+        { ...line, vat: 19, ...negative },
+      ]
+      const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [{ ...sale, lines }] })
+      expect(results[0]).toMatchObject({
+        items: [{ itemStatus: 'paid' }, { itemStatus: 'sellable' }],
+        warnings: [{ code: 'sale_of_more_items' }],
+      })
+      // A line that cancels without a tag means pieces without tags first.
+      const own = (await shop.newItem(shop.products[0])).epc
+      const mixed = await sell({ ...line, epcs: [own] }, line, { ...line, ...negative })
+      expect(await back(mixed, undefined, { epcs: [own] })).toBe(4_990)
     })
-    // A line that cancels without a tag means pieces without tags first.
-    const own = (await shop.newItem(shop.products[0])).epc
-    const mixed = await sell({ ...line, epcs: [own] }, line, { ...line, quantity: -1 })
-    expect(await back(mixed, undefined, { epcs: [own] })).toBe(4_990)
   })
 
   it('pays a part of weighed goods by its weight, until nothing is left', async () => {
