@@ -88,8 +88,12 @@ export const Evidence = z.discriminatedUnion('kind', [
     kind: z.literal('sale'),
     sale: KeptSale,
     items: z.tuple([z.int().min(0), z.int().min(0)]),
-    /** Tags (`saleTagKey`) of goods that came back at an agent before, which the cloud may not know yet. */
-    resold: z.array(name(220)).min(1).max(SALE_TAGS_LIMIT).optional(),
+    /** Tags (`saleTagHash`) of goods that came back at an agent before, which the cloud may not know yet. */
+    resold: z
+      .array(z.string().regex(/^[0-9a-f]{8}$/))
+      .min(1)
+      .max(SALE_TAGS_LIMIT)
+      .optional(),
     /** When this agent stored that another agent announced the sale, ms: the till repeats it here. */
     announcedMs: z.int().min(0).optional(),
     untimed: UNTIMED,
@@ -130,6 +134,12 @@ export type Evidence = z.infer<typeof Evidence>
 export type TillEvidence = Extract<Evidence, { kind: 'sale' | 'sale_void' | 'sale_return' | 'sale_piece' }>
 export type SalePiece = Extract<Evidence, { kind: 'sale_piece' }>
 export type AlarmHandled = Extract<Evidence, { kind: 'alarm_handled' }>
+
+/**
+ * Maximum bytes of a sale, void or return in a row. Its row, with hashes of 2,000 resold tags of 11 bytes each, must fit
+ * alone into a batch: 192 kB before base64url. 500 lines with names of 120 letters, codes and a tag each have 140 kB.
+ */
+export const REPORT_BYTES_LIMIT = 160 * 1_024
 
 /** Content of a row. The row hash covers this content, the row number and the previous hash. */
 export const JournalBody = z

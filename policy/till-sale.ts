@@ -356,6 +356,11 @@ export function saleTagKey({ kind, id }: SaleTag): string {
   return `${kind} ${comparableIdentifier(kind, id)}`
 }
 
+/** Hash of a tag of a sale, 4 bytes in hex, for a list of tags beside their sale. */
+export function saleTagHash(tag: SaleTag): string {
+  return hash('sha256', saleTagKey(tag), 'hex').slice(0, 8)
+}
+
 /** True for a line whose tags come back. Some tills void a piece by a negative price; discounts and empties have no tags. */
 export function takesBack(line: Pick<SaleLine, 'quantity' | 'priceUnit' | 'epcs' | 'tagUids' | 'tagIds'>): boolean {
   return line.quantity < 0 || (line.priceUnit < 0 && tagCountOf(line) > 0)

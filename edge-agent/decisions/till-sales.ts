@@ -1,5 +1,5 @@
 import type { TillTag } from '../items/till-tags.ts'
-import type { JournalBody, TillEvidence } from '../../policy/journal.ts'
+import { REPORT_BYTES_LIMIT, type JournalBody, type TillEvidence } from '../../policy/journal.ts'
 import {
   hourOfSale,
   keptReturn,
@@ -12,7 +12,7 @@ import {
   returnKeyOf,
   saleContent,
   saleKeyOf,
-  saleTagKey,
+  saleTagHash,
   sellsGoods,
   saleValueOf,
   tagsOf,
@@ -94,6 +94,7 @@ export class TillSales {
   async sell(request: TillSale, mayReturn = true): Promise<SaleAnswer> {
     this.#assertMayRecord()
     const sale = keptSale(this.#parts.storeId, request)
+    assertFits(sale)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(() => this.#sell(sale, mayReturn, nowMs()), sizeOf(sale.lines))
     this.#parts.onChanged()
@@ -120,6 +121,7 @@ export class TillSales {
   async takeBack(sent: TillReturn): Promise<ReturnAnswer> {
     this.#assertMayRecord()
     const request = keptReturn(this.#parts.storeId, sent)
+    assertFits(request)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(
       () => this.#takeBack(request, nowMs()),
@@ -241,7 +243,7 @@ export class TillSales {
     const back = new Set(pieces.flatMap(({ names }) => names.filter(isBack)))
     const tags = back.size === 0 ? [] : sale.lines.flatMap(tagsOf)
     const { items } = this.#parts
-    return tags.filter(({ kind, id }) => items.keysOf(kind, id).some((name) => back.has(name))).map(saleTagKey)
+    return tags.filter(({ kind, id }) => items.keysOf(kind, id).some((name) => back.has(name))).map(saleTagHash)
   }
 
   /** What was reported here, or announced by an agent that the policy still names. */
@@ -449,6 +451,12 @@ export class TillSales {
 /** Tags of a till's report that take as long as a claim, and the characters of so many in the ledger. */
 const TAGS_PER_SIZE = 50
 const CHARACTERS_PER_SIZE = 1_500
+
+/** Unicode's normal form of a text may be longer than the text. */
+function assertFits(report: KeptSale | KeptReturn): void {
+  if (Buffer.byteLength(JSON.stringify(report)) > REPORT_BYTES_LIMIT)
+    throw new TillRefusal('invalid', `have more than ${REPORT_BYTES_LIMIT} bytes: send shorter texts`, 'lines')
+}
 
 /** Share of a commit that a report takes. */
 function sizeOf(lists: readonly NamedTags[]): number {

@@ -1,13 +1,14 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import { validationFindings, findingMessage, pathText } from '../../policy/validation-findings.ts'
+import { REPORT_BYTES_LIMIT } from '../../policy/journal.ts'
 import { checkStorable, JsonFault, parseUntrustedJson } from '../../policy/untrusted-json.ts'
 import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
 const BODY_LIMIT = 16 * 1024
-/** Maximum size of a sale, bytes: its journal row must fit into one batch. */
-export const SALE_BODY_LIMIT = 96 * 1024
+/** Maximum size of a sale, void or return, bytes. */
+export const SALE_BODY_LIMIT = REPORT_BYTES_LIMIT
 /** Maximum size of a notice about sales of tills, bytes. */
 export const TILL_NOTICE_LIMIT = 96 * 1024
 /** Maximum faults in one answer. */

@@ -7,7 +7,7 @@ import {
   lineIdOf,
   OPEN_SALE_MS,
   saleKeyOf,
-  saleTagKey,
+  saleTagHash,
   isSoldLine,
   saleValueOf,
   takesBack,
@@ -69,7 +69,7 @@ export interface Recorded {
   readonly agent?: {
     readonly agentId: string
     readonly items: readonly [epoch: number, seq: number]
-    /** Tags (`saleTagKey`) of goods that came back at an agent whose report may not be here yet. */
+    /** Tags (`saleTagHash`) of goods that came back at an agent whose report may not be here yet. */
     readonly resold?: readonly string[] | undefined
   }
   /** True for a program without the right `returns`: it takes no tags back, and voids only open sales. */
@@ -394,7 +394,7 @@ export function knewOf(
   const [epoch, seq] = agent.items
   const resold = new Set(agent.resold)
   return (item, tags) => {
-    const isAgain = tags.some((tag) => resold.has(saleTagKey(tag)))
+    const isAgain = tags.some((tag) => resold.has(saleTagHash(tag)))
     return { knewStatus: !isAgain && epoch === itemsEpoch(services) && item.item_seq <= seq, isAgain }
   }
 }

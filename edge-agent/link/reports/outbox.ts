@@ -6,8 +6,8 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { MessageSigner } from '../login/sign-messages.ts'
 
-/** Maximum characters of the rows in a batch. A longer row gets a batch of its own. */
-const BATCH_CHARACTERS = 120_000
+/** Maximum bytes of the rows in a batch. A longer row gets a batch of its own. */
+const BATCH_BYTES = 120_000
 
 /** While further acknowledgements are due, the outbox stores only every fourth acknowledgement. */
 const STORE_EVERY = 4
@@ -54,8 +54,8 @@ export class Outbox {
     const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
     let size = 0
     const fitting = rows.filter((row, i) => {
-      size += JSON.stringify(row).length
-      return i === 0 || size <= BATCH_CHARACTERS
+      size += Buffer.byteLength(JSON.stringify(row))
+      return i === 0 || size <= BATCH_BYTES
     })
     const last = fitting.at(-1)
     return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }

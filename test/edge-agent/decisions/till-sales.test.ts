@@ -5,6 +5,7 @@ import type { TillRight } from '../../../edge-agent/ledger/pairings.ts'
 import type { Json } from '../../support/cloud.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
+import { saleTagHash } from '../../../policy/till-sale.ts'
 
 describe('a till at an agent', () => {
   let store: TestStore
@@ -338,7 +339,10 @@ describe('a till at an agent', () => {
     await post('/v1/sales', second)
     // The cloud may get this row before that of the return, from another agent.
     const rows = store.agent.ledger.journal.unsent(100).rows.map((row) => row.body.evidence)
-    expect(rows.flatMap((row) => (row?.kind === 'sale' ? [row.resold] : []))).toEqual([undefined, [`epc ${epc}`]])
+    expect(rows.flatMap((row) => (row?.kind === 'sale' ? [row.resold] : []))).toEqual([
+      undefined,
+      [saleTagHash({ kind: 'epc', id: epc, isValid: true })],
+    ])
     const { saleId, tillId } = first
     await post('/v1/returns', { returnId: 'r2', saleId, tillId })
     expect((await post('/v1/sales/void', { saleId, tillId })).body.items).toEqual([])

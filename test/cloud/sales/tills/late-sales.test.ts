@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { TillEvidence } from '../../../../policy/journal.ts'
-import { keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
+import { saleTagHash, keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
@@ -86,7 +86,7 @@ onEveryDatabase('goods of late reports', (kind) => {
     await giveBack('r1', 8)
     await giveBack('r2', 4)
     await sell('s1', 9)
-    await sell('s2', 6, { resold: [`epc ${epc}`] })
+    await sell('s2', 6, { resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] })
     expect([await status(), await refunded('s1'), await refunded('s2')]).toEqual(['sellable', 49.9, 49.9])
     expect((await shop.ok('fetchExceptions', { storeId: shop.storeId })).exceptions).toEqual([])
   })
@@ -118,7 +118,7 @@ onEveryDatabase('goods of late reports', (kind) => {
     await sell('s1', 9)
     await giveBack('r1', 8, { epcs: [epc], resellable: false })
     await giveBack('r2', 4, { epcs: [epc], resellable: false })
-    await sell('s2', 6, { resold: [`epc ${epc}`] })
+    await sell('s2', 6, { resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] })
     expect([await status(), await refunded('s2')]).toEqual(['returned', 49.9])
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { TillEvidence } from '../../../../policy/journal.ts'
-import { keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
+import { saleTagHash, keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { IS_FULL_SIZE } from '../../../support/full-size.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
@@ -131,7 +131,7 @@ async function run({ steps, isConnected }: Case, n: number): Promise<string[]> {
       kind: 'sale',
       sale: keptSale(shop.storeId, sold),
       items: [0, 0],
-      ...(known?.kind === 'return' && !isCopy && { resold: [`epc ${epc}`] }),
+      ...(known?.kind === 'return' && !isCopy && { resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] }),
     } as TillEvidence
   }
   for (const step of steps) {

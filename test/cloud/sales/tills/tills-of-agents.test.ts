@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Evidence, TillEvidence } from '../../../../policy/journal.ts'
 import { RECEIPT_LIFE, signSaleReceipt } from '../../../../policy/receipts/receipt-token.ts'
-import { keptReturn, keptSale, saleKeyOf, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
+import {
+  saleTagHash,
+  keptReturn,
+  keptSale,
+  saleKeyOf,
+  type TillReturn,
+  type TillSale,
+} from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -536,7 +543,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       await report(till, sold(first))
       const atMs = ago(-1_000)
       const back = { returnId: `z${number}`, epcs: [epc], resellable: true }
-      const again = { ...sold(second), resold: [`epc ${epc}`] } as TillEvidence
+      const again = { ...sold(second), resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] } as TillEvidence
       expect((await till.report([till.row({ evidence: again, atMs: ago(-2_000) })])).body).toMatchObject({
         accepted: 1,
       })
@@ -566,7 +573,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     await at(4_000, sold(third))
     expect(await statusOf(epc)).toBe('paid')
     // The row of the second sale was on its way while the goods came back and were sold.
-    await at(2_000, { ...sold(second), resold: [`epc ${epc}`] } as TillEvidence)
+    await at(2_000, { ...sold(second), resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] } as TillEvidence)
     await at(5_000, { kind: 'sale_void', saleId: second.saleId, tillId: 'till-3' })
     expect(await statusOf(epc)).toBe('paid')
     const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, saleId: third.saleId })
