@@ -1,3 +1,4 @@
+import { REPORT_BYTES_LIMIT } from '../../policy/journal.ts'
 import { cameBackAtOnce, cancelledTags, type ItemOfTag } from '../../policy/cancelled-lines.ts'
 import {
   lineIdOf,
@@ -6,6 +7,7 @@ import {
   saleCentOf,
   tagsOf,
   takesBack,
+  type KeptReturn,
   type KeptSale,
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'
@@ -60,6 +62,12 @@ export class TillRefusal extends Error {
     this.code = code
     this.path = path
   }
+}
+
+/** Throws if a report has too many bytes for its row: Unicode's normal form of a text may be longer than the text. */
+export function assertFits(report: KeptSale | KeptReturn): void {
+  if (Buffer.byteLength(JSON.stringify(report)) > REPORT_BYTES_LIMIT)
+    throw new TillRefusal('invalid', `have more than ${REPORT_BYTES_LIMIT} bytes: send shorter texts`, 'lines')
 }
 
 /** Warning to a program without the right `returns`. */

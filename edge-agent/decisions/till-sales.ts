@@ -1,5 +1,5 @@
 import type { TillTag } from '../items/till-tags.ts'
-import { REPORT_BYTES_LIMIT, type JournalBody, type TillEvidence } from '../../policy/journal.ts'
+import type { JournalBody, TillEvidence } from '../../policy/journal.ts'
 import {
   hourOfSale,
   keptReturn,
@@ -31,6 +31,7 @@ import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import {
+  assertFits,
   assessSale,
   itemOfTag,
   TillRefusal,
@@ -451,12 +452,6 @@ export class TillSales {
 /** Tags of a till's report that take as long as a claim, and the characters of so many in the ledger. */
 const TAGS_PER_SIZE = 50
 const CHARACTERS_PER_SIZE = 1_500
-
-/** Unicode's normal form of a text may be longer than the text. */
-function assertFits(report: KeptSale | KeptReturn): void {
-  if (Buffer.byteLength(JSON.stringify(report)) > REPORT_BYTES_LIMIT)
-    throw new TillRefusal('invalid', `have more than ${REPORT_BYTES_LIMIT} bytes: send shorter texts`, 'lines')
-}
 
 /** Share of a commit that a report takes. */
 function sizeOf(lists: readonly NamedTags[]): number {
