@@ -52,7 +52,7 @@ export const exceptionsPage = page<Partial<Listing> & { active: ActiveEmergencie
         <Results>
           <Live at={at} id="exceptions">
             <ActiveEmergency at={at} active={at.data.active} />
-            {exceptions.length === 0 ? (
+            {exceptions.length === 0 && nextCursor === undefined ? (
               <Card>
                 <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
               </Card>

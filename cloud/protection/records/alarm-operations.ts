@@ -179,7 +179,7 @@ export const fetchAlarms = operation({
   roles: rolesFrom('associate'),
   summary: 'Lists alarms of a store’s gates with product, gate and fitting receipt, the latest first.',
   description:
-    '`open`: nobody has acknowledged the alarm. `acknowledged`: somebody takes care of it, for at most 24 hours. `disposed`: its cause is recorded (`disposeAlarm`). An open list contains the latest alarm of each tag; the times of the others are in `fetchProtectionEvents`.',
+    '`open`: nobody has acknowledged the alarm. `acknowledged`: somebody takes care of it, for at most 24 hours. `disposed`: its cause is recorded (`disposeAlarm`). An open list contains the latest alarm of each tag; the times of the others are in `fetchProtectionEvents`. A page looks at 10,000 alarms and may have fewer than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -212,7 +212,7 @@ export const fetchAlarms = operation({
     const { disposition, deviceId, raisedFrom, raisedUntil, ...paging } = more
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
-    const { rows, total } = await listAlarms(call.db, {
+    const { rows, next, total } = await listAlarms(call.db, {
       storeId: store.store_id,
       state,
       disposition,
@@ -223,15 +223,16 @@ export const fetchAlarms = operation({
       after: cursor === undefined ? undefined : readCursor(cursor),
       limit,
     })
-    const items = rows.slice(0, limit)
-    const last = items.at(-1)
-    const eventIds = items.map(({ eventId }) => eventId)
-    const alarms = await describeAlarms(call, store, eventIds)
+    const alarms = await describeAlarms(
+      call,
+      store,
+      rows.map((row) => row.eventId),
+    )
     return {
       success: true as const,
       alarms,
       total,
-      ...(rows.length > limit && last && { nextCursor: writeCursor(last) }),
+      ...(next && { nextCursor: writeCursor(next) }),
     }
   },
 })

@@ -73,93 +73,128 @@ interface ListedAlarm extends AlarmPosition {
 /** Literals, because SQLite would not use the partial indexes with parameters. */
 const IS_ALARM = sql<boolean>`kind IN ('gate_alarm', 'gate_bulk_alarm')`
 
-/** Alarms of a store in one state, the latest first: at most `limit` + 1 rows, and the number of all. */
-export async function listAlarms(db: Db, filter: AlarmFilter): Promise<{ rows: ListedAlarm[]; total: number }> {
+/** Alarms that one page looks at, and as many its `total`: some filters have no index. */
+const LOOKED_AT = 10_000
+
+/**
+ * Alarms of a store in one state, the latest first: one page, the place after which the next one begins, and the
+ * number of all.
+ */
+export async function listAlarms(
+  db: Db,
+  filter: AlarmFilter,
+): Promise<{ rows: ListedAlarm[]; next: AlarmPosition | undefined; total: number }> {
   const { after, limit } = filter
-  let page = db.selectFrom(matching(db, filter).as('alarm')).selectAll()
-  if (after)
-    page = page.where((eb) =>
-      eb.or([eb('at_ms', '<', after.atMs), eb.and([eb('at_ms', '=', after.atMs), eb('id', '<', after.id)])]),
-    )
-  const rows = await page
+  const end = await endOf(db, filter, after)
+  const found = await between(matching(db, filter), after, end)
+    .select(['at_ms', 'id', 'event_id'])
     .orderBy('at_ms', 'desc')
     .orderBy('id', 'desc')
     .limit(limit + 1)
     .execute()
+  const rows = found.slice(0, limit).map(({ at_ms, id, event_id }) => ({ atMs: Number(at_ms), id, eventId: event_id }))
+  const newest = after === undefined ? end : await endOf(db, filter, undefined)
   const { count } = await db
-    .selectFrom(db.selectFrom(matching(db, filter).as('alarm')).select('id').limit(TOTAL_LIMIT).as('counted'))
+    .selectFrom(between(matching(db, filter), undefined, newest).select('id').limit(TOTAL_LIMIT).as('counted'))
     .select((eb) => eb.fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
-  return {
-    rows: rows.map(({ at_ms, id, event_id }) => ({ atMs: Number(at_ms), id, eventId: event_id })),
-    total: Number(count),
-  }
+  return { rows, next: found.length > limit ? rows.at(-1) : end, total: Number(count) }
 }
 
-function matching(db: Db, filter: AlarmFilter) {
-  const { storeId, state, disposition, deviceId, raised, sinceMs, untilMs = LATEST } = filter
-  const ofEvents = db
-    .selectFrom('protection_event as e')
-    .select('e.event_id')
-    .where('e.occurred_ms', '>=', raised?.fromMs ?? 0)
-    .where('e.occurred_ms', '<=', raised?.untilMs ?? LATEST)
-  if (state === 'disposed') {
-    const all = db
-      .selectFrom('alarm_disposition as d')
-      .select(['d.disposed_ms as at_ms', 'd.event_id as id', 'd.event_id'])
-      .where('d.store_id', '=', storeId)
-      .where('d.disposed_ms', '>=', sinceMs)
-      .where('d.disposed_ms', '<=', untilMs)
-    const disposed = disposition === undefined ? all : all.where('d.disposition', '=', disposition)
-    if (deviceId === undefined && raised === undefined) return disposed
-    const events = deviceId === undefined ? ofEvents : ofEvents.where('e.device_id', '=', deviceId)
-    return disposed.where(({ exists }) =>
+/** Last alarm that a page after `after` looks at; undefined if it looks at all. */
+async function endOf(
+  db: Db,
+  filter: AlarmFilter,
+  after: AlarmPosition | undefined,
+): Promise<AlarmPosition | undefined> {
+  const end = await between(inState(db, filter), after, undefined)
+    .select(['at_ms', 'id'])
+    .orderBy('at_ms', 'desc')
+    .orderBy('id', 'desc')
+    .offset(LOOKED_AT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return end && { atMs: Number(end.at_ms), id: end.id }
+}
+
+type Alarms = ReturnType<typeof inState>
+
+/** The alarms after `after`, up to `end`. */
+function between(alarms: Alarms, after: AlarmPosition | undefined, end: AlarmPosition | undefined): Alarms {
+  let rows = alarms
+  if (after)
+    rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('at_ms', 'id'), '<', tuple(after.atMs, after.id)))
+  if (end) rows = rows.where(({ eb, refTuple, tuple }) => eb(refTuple('at_ms', 'id'), '>=', tuple(end.atMs, end.id)))
+  return rows
+}
+
+/** An alarm in one of its states. */
+interface AlarmInState {
+  at_ms: number
+  id: string
+  event_id: string
+  tenant: string
+  /** Gate; null for disposed alarms, whose event names it. */
+  device_id: string | null
+  disposition: string | null
+}
+
+/** Alarms that came into the state of the filter at its times. An index has their order. */
+function inState(db: Db, { storeId, state, sinceMs, untilMs = LATEST }: AlarmFilter) {
+  if (state === 'disposed')
+    return db.selectFrom(
+      db
+        .selectFrom('alarm_disposition')
+        .select(['disposed_ms as at_ms', 'event_id as id', 'event_id', 'tenant', 'disposition'])
+        .where('store_id', '=', storeId)
+        .where('disposed_ms', '>=', sinceMs)
+        .where('disposed_ms', '<=', untilMs)
+        .$castTo<AlarmInState>()
+        .as('alarm'),
+    )
+  const atMs = state === 'open' ? 'last_ms' : 'acknowledged_ms'
+  return db.selectFrom(
+    db
+      .selectFrom('protection_exception')
+      .select([`${atMs} as at_ms`, 'exception_id as id', 'event_id', 'tenant', 'device_id'])
+      .where('store_id', '=', storeId)
+      .where(IS_ALARM)
+      .where('event_id', 'is not', null)
+      .where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
+      .where(atMs, '>=', sinceMs)
+      .where(atMs, '<=', untilMs)
+      .$castTo<AlarmInState>()
+      .as('alarm'),
+  )
+}
+
+function matching(db: Db, filter: AlarmFilter): Alarms {
+  const { state, disposition, deviceId, raised } = filter
+  let alarms = inState(db, filter)
+  if (state === 'disposed' && disposition !== undefined) alarms = alarms.where('disposition', '=', disposition)
+  if (state !== 'disposed' && deviceId !== undefined) alarms = alarms.where('device_id', '=', deviceId)
+  const gateOfEvent = state === 'disposed' ? deviceId : undefined
+  if (raised !== undefined || gateOfEvent !== undefined)
+    alarms = alarms.where(({ exists, selectFrom }) => {
+      const event = selectFrom('protection_event as e')
+        .select('e.event_id')
+        .whereRef('e.event_id', '=', 'alarm.event_id')
+        .whereRef('e.tenant', '=', 'alarm.tenant')
+        .where('e.occurred_ms', '>=', raised?.fromMs ?? 0)
+        .where('e.occurred_ms', '<=', raised?.untilMs ?? LATEST)
+      return exists(gateOfEvent === undefined ? event : event.where('e.device_id', '=', gateOfEvent))
+    })
+  if (state !== 'acknowledged') return alarms
+  return alarms.where(({ not, exists, selectFrom }) =>
+    not(
       exists(
-        events
-          .where('e.event_id', '=', sql.ref<string>('d.event_id'))
-          .where('e.tenant', '=', sql.ref<string>('d.tenant')),
+        selectFrom('alarm_disposition as d')
+          .select('d.event_id')
+          .whereRef('d.event_id', '=', 'alarm.event_id')
+          .whereRef('d.tenant', '=', 'alarm.tenant'),
       ),
-    )
-  }
-  const all = db
-    .selectFrom('protection_exception')
-    .where('protection_exception.store_id', '=', storeId)
-    .where(IS_ALARM)
-    .where('protection_exception.event_id', 'is not', null)
-  const ofGate = deviceId === undefined ? all : all.where('protection_exception.device_id', '=', deviceId)
-  const alarms =
-    raised === undefined
-      ? ofGate
-      : ofGate.where(({ exists }) =>
-          exists(
-            ofEvents
-              .where('e.event_id', '=', sql.ref<string>('protection_exception.event_id'))
-              .where('e.tenant', '=', sql.ref<string>('protection_exception.tenant')),
-          ),
-        )
-  if (state === 'open')
-    return alarms
-      .select(['last_ms as at_ms', 'exception_id as id', 'event_id'])
-      .where('acknowledged_ms', 'is', null)
-      .where('last_ms', '>=', sinceMs)
-      .where('last_ms', '<=', untilMs)
-      .$narrowType<{ at_ms: number; event_id: string }>()
-  return alarms
-    .select(['acknowledged_ms as at_ms', 'exception_id as id', 'event_id'])
-    .where('acknowledged_ms', 'is not', null)
-    .where('acknowledged_ms', '>=', sinceMs)
-    .where('acknowledged_ms', '<=', untilMs)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('alarm_disposition')
-            .select('alarm_disposition.event_id')
-            .whereRef('alarm_disposition.event_id', '=', 'protection_exception.event_id')
-            .whereRef('alarm_disposition.tenant', '=', 'protection_exception.tenant'),
-        ),
-      ),
-    )
-    .$narrowType<{ at_ms: number; event_id: string }>()
+    ),
+  )
 }
 
 /** The tenant's gate alarm with this event id, if any. */

@@ -60,8 +60,7 @@ export const disposeAlarms = operation({
       limit: AT_ONCE,
     } as const
     const { rows, total } = await listAlarms(call.db, filter)
-    const chosen = rows.slice(0, AT_ONCE)
-    for (const { eventId } of chosen)
+    for (const { eventId } of rows)
       await writeDisposition(call.db, {
         event_id: eventId,
         tenant: store.tenant,
@@ -74,7 +73,7 @@ export const disposeAlarms = operation({
       })
     await refreshGateDisplays(call, store.store_id)
     call.changed(storeId)
-    return { success: true as const, disposed: chosen.length, left: total - chosen.length }
+    return { success: true as const, disposed: rows.length, left: total - rows.length }
   },
 })
 

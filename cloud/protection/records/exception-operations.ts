@@ -4,7 +4,7 @@ import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success, Timestamp, lines, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField } from '../../platform/operations/paging.ts'
-import type { Row } from '../../platform/persistence/schema.ts'
+import type { Row, Schema } from '../../platform/persistence/schema.ts'
 import {
   ownStoreOf,
   ALL_STORES,
@@ -21,7 +21,7 @@ import { emergencyTimes, findException, writeAcknowledged } from './exceptions.t
 import { firstIdAt } from '../../../policy/ids.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { sql } from 'kysely'
+import { sql, type SelectQueryBuilder } from 'kysely'
 import { refreshGateDisplays } from './dispose-alarm.ts'
 
 export interface ExceptionFilter {
@@ -38,6 +38,8 @@ export interface ExceptionFilter {
   untilMs?: number | undefined
   /** Id of the last exception of the previous page. */
   after?: string | undefined
+  /** Id of the last exception that the page looks at (`endOfPage`). */
+  upTo?: string | undefined
   limit: number
 }
 
@@ -46,15 +48,53 @@ export interface ExceptionFilter {
  */
 const ID_GUARD_MS = 60_000
 
+/** Exceptions that one page looks at, and as many its `total`. Not every filter has an index with only its rows. */
+const LOOKED_AT = 10_000
+
+/** Last exception that a page looks at, in whatever scope; undefined if it looks at all. */
+export async function endOfPage(
+  db: Db,
+  scopes: readonly StoreScope[],
+  filter: ExceptionFilter,
+): Promise<string | undefined> {
+  const share = Math.max(filter.limit + 1, Math.floor(LOOKED_AT / scopes.length))
+  const ends: string[] = []
+  for (const scope of scopes) {
+    const looked = beforeCursor(indexed(db, scope, filter), filter).select('exception_id')
+    const end = await looked
+      .orderBy('exception_id', 'desc')
+      .offset(share - 1)
+      .limit(1)
+      .executeTakeFirst()
+    if (end) ends.push(end.exception_id)
+  }
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => (a > b ? a : b))
+}
+
 /** Reads the exceptions of a scope, newest first. */
 export function exceptionReader(db: Db, filter: ExceptionFilter): ScopeReader<Row<'protection_exception'>> {
+  /** Exceptions that `total` may still look at. */
+  let left = LOOKED_AT
   return {
     async ids(scope, limit) {
-      let page = matching(db, scope, filter).select('exception_id')
-      if (filter.after !== undefined) page = page.where('exception_id', '<', filter.after)
+      let page = beforeCursor(matching(db, scope, filter), filter).select('exception_id')
+      if (filter.upTo !== undefined) page = page.where('exception_id', '>=', filter.upTo)
       return (await page.orderBy('exception_id', 'desc').limit(limit).execute()).map((row) => row.exception_id)
     },
-    count: (scope, limit) => countRows(db, matching(db, scope, filter).select('exception_id').limit(limit)),
+    async count(scope, limit) {
+      if (left <= 0) return 0
+      const newest = indexed(db, scope, filter).select('exception_id').orderBy('exception_id', 'desc').limit(left)
+      const { looked, first } = await db
+        .selectFrom(newest.as('newest'))
+        .select((eb) => [eb.fn.countAll<number>().as('looked'), eb.fn.min('exception_id').as('first')])
+        .executeTakeFirstOrThrow()
+      if (first === null) return 0
+      left -= Number(looked)
+      return countRows(
+        db,
+        matching(db, scope, filter).where('exception_id', '>=', first).select('exception_id').limit(limit),
+      )
+    },
     rows: (ids) =>
       db
         .selectFrom('protection_exception')
@@ -67,21 +107,36 @@ export function exceptionReader(db: Db, filter: ExceptionFilter): ScopeReader<Ro
   }
 }
 
-/** Exceptions that match the filter. The bounds on ids limit the index scan to the time range. */
-function matching(db: Db, scope: StoreScope, filter: ExceptionFilter) {
-  const { state, kind, kinds, otherThan, withoutAlarms, sinceMs, untilMs } = filter
-  let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
-  if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
+type Exceptions = SelectQueryBuilder<Schema, 'protection_exception', object>
+
+function beforeCursor(query: Exceptions, { after }: ExceptionFilter): Exceptions {
+  return after === undefined ? query : query.where('exception_id', '<', after)
+}
+
+/** The part of the filter that an index has. The bounds on ids limit the index scan to the time range. */
+function indexed(db: Db, scope: StoreScope, { state, kind, sinceMs, untilMs }: ExceptionFilter): Exceptions {
+  const whole = 'storeId' in scope ? scope : { ...scope, packages: undefined }
+  let query = db.selectFrom('protection_exception').where(inScope('protection_exception', whole))
+  if (state === 'open') query = query.where('acknowledged_ms', 'is', null)
   if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (sinceMs !== undefined) query = query.where('exception_id', '>=', firstIdAt('exc', sinceMs - ID_GUARD_MS))
+  if (untilMs !== undefined) query = query.where('exception_id', '<', firstIdAt('exc', untilMs + ID_GUARD_MS))
+  return query
+}
+
+/** Exceptions that match the filter. */
+function matching(db: Db, scope: StoreScope, filter: ExceptionFilter): Exceptions {
+  const { state, kinds, otherThan, withoutAlarms, sinceMs, untilMs } = filter
+  let query = indexed(db, scope, filter)
+  if ('packages' in scope && scope.packages) query = query.where(inScope('protection_exception', scope))
+  if (state === 'acknowledged') query = query.where('acknowledged_ms', 'is not', null)
   // Not a plain column: with a list of kinds the planner would leave the order of the index, and sort all rows.
   const unindexed = sql<string>`kind || ''`
   if (kinds !== undefined) query = query.where(unindexed, 'in', kinds)
   if (otherThan !== undefined) query = query.where(unindexed, 'not in', otherThan)
   if (withoutAlarms) query = query.where('kind', 'not in', [...GATE_ALARMS])
-  if (sinceMs !== undefined)
-    query = query.where('raised_ms', '>=', sinceMs).where('exception_id', '>=', firstIdAt('exc', sinceMs - ID_GUARD_MS))
-  if (untilMs !== undefined)
-    query = query.where('raised_ms', '<', untilMs).where('exception_id', '<', firstIdAt('exc', untilMs + ID_GUARD_MS))
+  if (sinceMs !== undefined) query = query.where('raised_ms', '>=', sinceMs)
+  if (untilMs !== undefined) query = query.where('raised_ms', '<', untilMs)
   return query
 }
 
@@ -93,7 +148,11 @@ const Exception = z.strictObject({
   exceptionId: z.string(),
   storeId: z.string(),
   kind: z.string().describe('Kind from docs/reference/errors.md, “Exceptions”.'),
-  subject: z.string().describe('Object that the exception is about. There is one exception per kind and subject.'),
+  subject: z
+    .string()
+    .describe(
+      'Object that the exception is about. There is one exception per kind and subject; `further` stands for many.',
+    ),
   state: z.enum(STATES),
   detail: z.string(),
   deviceId: z.string().optional(),
@@ -179,7 +238,7 @@ export const fetchExceptions = operation({
   minimumPackage: 'GROW',
   roles: rolesFrom('viewer'),
   summary: 'Lists exceptions that staff must look at, of a store or the whole account, newest first.',
-  description: `There is one exception per kind and subject. The cloud raises an exception that it finds itself once. It counts repeated reports of a device or agent, and each opens the exception again. ${ALL_STORES}`,
+  description: `There is one exception per kind and subject. The cloud raises an exception that it finds itself once. It counts repeated reports of a device or agent, and each opens the exception again. ${ALL_STORES} A page looks at some 10,000 exceptions and may have fewer than \`limit\`: continue while there is a \`nextCursor\`. If 1,000 exceptions of one kind are open in a store, one with the subject \`further\` counts the others, with the detail of the last one.`,
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
@@ -196,17 +255,27 @@ export const fetchExceptions = operation({
   response: z.strictObject({
     ...Success,
     exceptions: z.array(Exception),
-    total: Total,
+    total: Total.describe(
+      'Matching rows among the newest 10,000 that the caller may see; 10000 means that many or more.',
+    ),
     nextCursor: z.string().optional(),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
   async run(call, { storeId, since, until, limit = DEFAULT_PAGE, cursor, ...filter }) {
-    const times = { sinceMs: timeOf(since), untilMs: timeOf(until) }
-    const { items, ...page } = await pageOfScopes(
-      await ownScopes(call, storeId),
-      exceptionReader(call.db, { ...filter, ...times, after: cursor, limit }),
-    )
-    return { success: true as const, exceptions: await describeAll(call, items), ...page }
+    const scopes = await ownScopes(call, storeId)
+    const listed = { ...filter, sinceMs: timeOf(since), untilMs: timeOf(until), after: cursor, limit }
+    const upTo = await endOfPage(call.db, scopes, listed)
+    const {
+      items,
+      total,
+      nextCursor = upTo,
+    } = await pageOfScopes(scopes, exceptionReader(call.db, { ...listed, upTo }))
+    return {
+      success: true as const,
+      exceptions: await describeAll(call, items),
+      total,
+      ...definedFields({ nextCursor: nextCursor ?? null }),
+    }
   },
 })
 

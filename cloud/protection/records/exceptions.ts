@@ -1,7 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
-import type { ExceptionKind } from '../../../policy/vocabulary.ts'
+import { EXCEPTION_KINDS, type ExceptionKind } from '../../../policy/vocabulary.ts'
 import { changedRows, groupBy, type Db } from '../../platform/persistence/database.ts'
 import { insertChunks, prepared, preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -30,11 +30,100 @@ interface NewException {
   nonce?: string | undefined
 }
 
+/** Open exceptions of one kind in a store. One exception counts further ones. */
+const OPEN_OF_KIND = 1_000
+/** Open exceptions of a store, above which agents and programs raise none of kinds that are not in the vocabulary. */
+const OPEN_IN_STORE = 10_000
+/** Subject of the exception that counts further ones. */
+const FURTHER = 'further'
+/**
+ * Kinds of which the cloud raises each one by itself: it looks for their subject later, to decide about evidence or to
+ * withdraw them. There are no more than agents, devices, keys and conflicting sales.
+ */
+const NEVER_COUNTED: ReadonlySet<string> = new Set<ExceptionKind>([
+  'sale_conflict',
+  'ledger_rollback',
+  'agent_silent',
+  'device_not_ready',
+  'policy_not_arrived',
+  'disk_low',
+  'key_set_not_renewed',
+  'api_key_ending',
+])
+const KNOWN_KINDS: ReadonlySet<string> = new Set(EXCEPTION_KINDS)
+
+const nthOpenOfKind = prepared((db, p: { storeId: string; kind: string }) =>
+  db
+    .selectFrom('protection_exception')
+    .select('exception_id')
+    .where('store_id', '=', p.storeId)
+    .where('kind', '=', p.kind)
+    .where('acknowledged_ms', 'is', null)
+    .limit(1)
+    .offset(OPEN_OF_KIND - 1),
+)
+
+const nthOpenInStore = prepared((db, p: { storeId: string }) =>
+  db
+    .selectFrom('protection_exception')
+    .select('exception_id')
+    .where('store_id', '=', p.storeId)
+    .where('acknowledged_ms', 'is', null)
+    .limit(1)
+    .offset(OPEN_IN_STORE - 1),
+)
+
+const bySubject = prepared((db, p: { storeId: string; kind: string; subject: string }) =>
+  db
+    .selectFrom('protection_exception')
+    .select('exception_id')
+    .where('store_id', '=', p.storeId)
+    .where('kind', '=', p.kind)
+    .where('subject', '=', p.subject),
+)
+
+interface ExceptionKey {
+  readonly storeId: string
+  readonly kind: string
+  readonly subject: string
+}
+
+/** Returns whether an exception is one too many, so that `furtherOf` counts it. Reads each kind once. */
+function limiter(db: Db): (key: ExceptionKey) => Promise<boolean> {
+  const full = new Map<string, boolean>()
+  return async (key) => {
+    const { storeId, kind } = key
+    const name = `${storeId} ${kind}`
+    let isFull = full.get(name)
+    if (isFull === undefined) {
+      const rows = [
+        ...(await nthOpenOfKind(db, { storeId, kind })),
+        ...(KNOWN_KINDS.has(kind) ? [] : await nthOpenInStore(db, { storeId })),
+      ]
+      isFull = rows.length > 0
+      full.set(name, isFull)
+    }
+    return isFull && (await bySubject(db, key)).length === 0
+  }
+}
+
+const lastOfMany = (detail: string) => `${detail} (the last of many)`.trim()
+
+/** The exception that counts this one with others. */
+function furtherOf({ storeId, kind, detail }: NewException): NewException {
+  return { storeId, kind, subject: FURTHER, detail: lastOfMany(detail) }
+}
+
 /**
  * Raises an exception, with a row and an event. Raises an existing exception again only if later evidence had
  * resolved it.
  */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
+  if (!NEVER_COUNTED.has(exception.kind) && (await limiter(scope.db)(exception))) {
+    const further = rowOf(scope, furtherOf(exception))
+    await upsertCounted(scope.db, [further])
+    return recordRaised(scope, exception, further.event_id)
+  }
   const row = rowOf(scope, exception)
   const insert = scope.db
     .insertInto('protection_exception')
@@ -75,7 +164,11 @@ const upsertCounted = preparedInsert((db, rows: readonly ReturnType<typeof rowOf
  * Raises exceptions and counts repetitions, with few statements. A repetition opens an acknowledged exception again and
  * records an event. While the exception is open, a repetition records no event.
  */
-export async function countExceptions(scope: EventScope, exceptions: readonly NewException[]): Promise<void> {
+export async function countExceptions(scope: EventScope, reported: readonly NewException[]): Promise<void> {
+  const isOver = limiter(scope.db)
+  const exceptions: NewException[] = []
+  for (const each of reported)
+    exceptions.push(!NEVER_COUNTED.has(each.kind) && (await isOver(each)) ? furtherOf(each) : each)
   // A statement may write each row once.
   const groups = [...groupBy(exceptions, ({ storeId, kind, subject }) => `${storeId} ${kind} ${subject}`).values()]
   const counted = groups.flatMap((group) => {
@@ -154,15 +247,26 @@ export async function recordReportedException(
     event.deviceId ??
     event.eventId
   const deviceId = event.deviceId ?? null
-  const reported = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '', device_id: deviceId }
+  const own = {
+    storeId: event.storeId,
+    kind: event.reason ?? UNNAMED,
+    subject: event.reason === ENDED ? endOf(reporter ?? event.storeId) : `${reporter ?? event.storeId}/${about}`,
+  }
+  const isOver = await limiter(db)(own)
+  const reported = {
+    event_id: event.eventId,
+    last_ms: nowMs,
+    detail: isOver ? lastOfMany(event.detail ?? '') : (event.detail ?? ''),
+    device_id: deviceId,
+  }
   await db
     .insertInto('protection_exception')
     .values({
       exception_id: newId('exc', platform),
       tenant,
       store_id: event.storeId,
-      kind: event.reason ?? 'unnamed',
-      subject: event.reason === ENDED ? endOf(reporter ?? event.storeId) : `${reporter ?? event.storeId}/${about}`,
+      kind: isOver && !KNOWN_KINDS.has(own.kind) ? UNNAMED : own.kind,
+      subject: isOver ? FURTHER : own.subject,
       purchase_id: event.purchaseId ?? null,
       raised_ms: nowMs,
       times: 1,
@@ -235,6 +339,8 @@ export async function acknowledgeOpenException(db: Db, acknowledgement: Acknowle
   await acknowledge(db, acknowledgement)
 }
 
+/** Kind of reports without a reason, and of all kinds that are not in the vocabulary above the limit. */
+const UNNAMED = 'unnamed'
 /** Kinds that agents report when an emergency input becomes active, and when it clears. */
 const STARTED = 'emergency_started'
 const ENDED = 'emergency_ended'

@@ -297,4 +297,35 @@ onEveryDatabase('alarms of a store', (kind) => {
     )
     expect(JSON.parse(body)).toMatchObject({ disposition: 'staff_error', operatorId: 'usr_1' })
   })
+
+  it('look at 10,000 in a page, whatever the filter', async () => {
+    const { storeId } = shop
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', storeId)
+      .executeTakeFirstOrThrow()
+    const oldest = await raise()
+    await shop.ok('disposeAlarm', { eventId: oldest, disposition: 'staff_error', operatorId: 'op-1' })
+    const fromMs = nowMs() + MINUTE
+    const cause = { tenant, store_id: storeId, disposition: 'phantom', operator_id: 'op-1' }
+    const rows = Array.from({ length: 10_000 }, (_, n) => ({
+      ...cause,
+      event_id: `many-${n}`,
+      disposed_ms: fromMs + n,
+    }))
+    for (let i = 0; i < rows.length; i += 1_000)
+      await database.write((db) =>
+        db
+          .insertInto('alarm_disposition')
+          .values(rows.slice(i, i + 1_000))
+          .execute(),
+      )
+    const filter = { state: 'disposed', deviceId: shop.devices.exit_gate, disposition: 'staff_error' }
+    const first = await fetched(filter)
+    expect(first).toMatchObject({ alarms: [], total: 0, nextCursor: expect.any(String) })
+    const next = await fetched({ ...filter, cursor: first.nextCursor })
+    expect([next.alarms[0].eventId, next.nextCursor]).toEqual([oldest, undefined])
+  })
 })

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { raiseException } from '../../../cloud/protection/records/exceptions.ts'
+import { firstIdAt } from '../../../policy/ids.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -86,5 +88,92 @@ onEveryDatabase('exceptions', (kind) => {
       expect((await shop.cloud.call(key, 'fetchExceptions', { storeId: shop.storeId })).status).toBe(404)
     }
     expect(shop.cloud.errors).toEqual([])
+  })
+
+  /** Stores exceptions of a kind, as many tills and agents would raise them. */
+  async function fill(count: number, exceptionKind: string, atMs: number, storeId = shop.storeId) {
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', storeId)
+      .executeTakeFirstOrThrow()
+    const rows = Array.from({ length: count }, (_, n) => ({
+      exception_id: firstIdAt('exc', atMs + n),
+      tenant,
+      store_id: storeId,
+      kind: exceptionKind,
+      subject: `${atMs} ${n}`,
+      detail: '',
+      raised_ms: atMs + n,
+      times: 1,
+    }))
+    for (let i = 0; i < count; i += 1_000)
+      await database.write((db) =>
+        db
+          .insertInto('protection_exception')
+          .values(rows.slice(i, i + 1_000))
+          .execute(),
+      )
+  }
+
+  it('above 1,000 open ones of a kind in a store are counted as one', async () => {
+    await fill(1_000, 'door_forced', 1_000_000)
+    await fill(1_000, 'sale_tag_unknown', 2_000_000)
+    await fill(1_000, 'payment_mismatch', 3_000_000)
+    const [known] = await open({ kind: 'door_forced', limit: 1 })
+    const reason = 'door_forced'
+    const reports = ['E2C1', 'E2C2', 'E2C3'].map((epc) => event(`evt-${epc}`, { reason, epc, detail: epc }))
+    await shop.ok('reportProtectionEvents', { events: reports })
+    expect(await open({ kind: reason, limit: 2 })).toMatchObject([
+      { subject: 'further', times: 3, detail: 'E2C3 (the last of many)', eventId: 'evt-E2C3' },
+      { exceptionId: known?.exceptionId },
+    ])
+    const tagIds = Array.from({ length: 20 }, (_, n) => `no-such-tag-${n}`)
+    const line = { name: 'Hemd', quantity: 20, priceUnit: 100, vat: 19, tagIds }
+    const sale = { tillId: 'k1', saleId: '1', occurredAt: new Date().toISOString(), totalCent: 2_000, lines: [line] }
+    for (const saleId of ['1', '2'])
+      await shop.ok('recordSales', { storeId: shop.storeId, sales: [{ ...sale, saleId }] })
+    const [further, ...others] = await open({ kind: 'sale_tag_unknown', limit: 500 })
+    expect(further).toMatchObject({ subject: 'further', times: 40 })
+    expect(others.filter(({ subject }) => String(subject).includes('no-such-tag'))).toEqual([])
+    // What the cloud finds once has its event, and those that have their exception keep it.
+    const { database } = shop.cloud.db
+    const scope = { platform: shop.cloud.platform, nowMs: Date.now() }
+    const about = { storeId: shop.storeId, kind: 'payment_mismatch' as const, detail: 'one more' }
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    for (const subject of ['new-1', 'new-2', '3000000 5'])
+      await database.write((db) => raiseException({ ...scope, tenant, db }, { ...about, subject }))
+    expect(await open({ kind: 'payment_mismatch', limit: 1 })).toMatchObject([{ subject: 'further', times: 2 }])
+    const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, latest: true, limit: 50 })
+    expect(events.filter((each: Json) => each.reason === 'payment_mismatch')).toHaveLength(2)
+  })
+
+  it('look at 10,000 in a page, whatever the filter', async () => {
+    const storeId = shop.otherStoreId
+    await fill(1, 'door_left_open', 1_000, storeId)
+    await fill(10_100, 'tray_open', 10_000, storeId)
+    const filter = { storeId, kinds: ['door_left_open'], state: 'open' }
+    const first = await shop.ok('fetchExceptions', filter)
+    expect(first).toMatchObject({ exceptions: [], total: 0, nextCursor: firstIdAt('exc', 10_100) })
+    const { exceptions, nextCursor } = await shop.ok('fetchExceptions', { ...filter, cursor: first.nextCursor })
+    expect([exceptions.length, nextCursor]).toEqual([1, undefined])
+    const both = await shop.cloud.key('secret', 'test', { storeIds: [storeId, shop.storeId] })
+    // Two stores: 5,000 of each.
+    const page = await shop.cloud.ok(both, 'fetchExceptions', { kinds: ['door_left_open'] })
+    expect(page).toMatchObject({ exceptions: [], nextCursor: firstIdAt('exc', 15_100) })
+    expect(await shop.ok('fetchExceptions', { storeId, kind: 'tray_open', limit: 1 })).toMatchObject({ total: 10_000 })
+  })
+
+  it('of kinds that are not in the vocabulary are counted as one above 10,000 open ones of a store', async () => {
+    const storeId = shop.otherStoreId
+    const events = ['own_1', 'own_2'].map((reason) => ({ ...event(`evt-${reason}`, { reason }), storeId }))
+    await shop.ok('reportProtectionEvents', { events })
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId, limit: 2 })
+    expect(exceptions).toMatchObject([{ kind: 'unnamed', subject: 'further', times: 2 }, { kind: 'tray_open' }])
   })
 })

@@ -454,8 +454,14 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX protection_exception_by_store_kind ON protection_exception (store_id, kind, exception_id)`,
   `CREATE INDEX protection_exception_open ON protection_exception (tenant, exception_id) WHERE acknowledged_ms IS NULL`,
   `CREATE INDEX protection_exception_open_in_store ON protection_exception (store_id, exception_id) WHERE acknowledged_ms IS NULL`,
+  `CREATE INDEX protection_exception_open_kind ON protection_exception (tenant, kind, exception_id) WHERE acknowledged_ms IS NULL`,
+  `CREATE INDEX protection_exception_open_kind_in_store ON protection_exception (store_id, kind, exception_id)
+    WHERE acknowledged_ms IS NULL`,
   // Finds the exception of an alarm among many open ones.
   `CREATE INDEX protection_exception_by_event ON protection_exception (store_id, event_id) WHERE event_id IS NOT NULL`,
+  // Finds those that the watch of agents raised, in all accounts.
+  `CREATE INDEX protection_exception_watched ON protection_exception (kind, exception_id) WHERE acknowledged_ms IS NULL
+    AND kind IN ('agent_silent', 'device_not_ready', 'policy_not_arrived', 'disk_low', 'key_set_not_renewed', 'api_key_ending')`,
   `CREATE INDEX alarm_open ON protection_exception (store_id, last_ms, exception_id)
     WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE INDEX alarm_acknowledged ON protection_exception (store_id, acknowledged_ms, exception_id)

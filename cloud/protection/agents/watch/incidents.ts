@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { yieldToEventLoop } from '../../../platform/operations/process-each.ts'
 import type { Db, Database } from '../../../platform/persistence/database.ts'
 import { preparedForMany, preparedRows } from '../../../platform/persistence/prepared.ts'
@@ -18,6 +19,8 @@ const WATCHED_KINDS = [
   'key_set_not_renewed',
   'api_key_ending',
 ] as const
+/** Literals, because SQLite would not use the partial index with parameters. */
+const IS_WATCHED = sql<boolean>`kind IN (${sql.join(WATCHED_KINDS.map((kind) => sql.lit(kind)))})`
 type WatchedKind = (typeof WATCHED_KINDS)[number]
 
 /** An agent as the cloud knows it. Times in ms since 1970. */
@@ -356,12 +359,13 @@ export class AgentWatch {
   }
 }
 
-function openExceptions(db: Db): Promise<OpenException[]> {
+/** Open exceptions of the watched kinds. */
+export function openExceptions(db: Db): Promise<OpenException[]> {
   return db
     .selectFrom('protection_exception')
     .select(['tenant', 'store_id', 'kind', 'subject'])
     .where('acknowledged_ms', 'is', null)
-    .where('kind', 'in', WATCHED_KINDS)
+    .where(IS_WATCHED)
     .limit(INCIDENTS_LIMIT)
     .execute()
 }

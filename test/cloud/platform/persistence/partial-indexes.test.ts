@@ -3,6 +3,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { expect, it } from 'vitest'
 import { fetchAuditLog } from '../../../../cloud/platform/accounts/audit-operations.ts'
 import type { Call } from '../../../../cloud/platform/operations/operation.ts'
+import { openExceptions } from '../../../../cloud/protection/agents/watch/incidents.ts'
 import { newestMovesByOthers } from '../../../../cloud/protection/items/item-moves.ts'
 import { receiptOfAlarm } from '../../../../cloud/protection/records/alarm-receipt.ts'
 import { acknowledgeAlarm } from '../../../../cloud/protection/records/alarm-queries.ts'
@@ -63,6 +64,7 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   expect(await indexesOf(() => lease(db, 'wh_1', 'l', 10, 0))).toContain(
     'webhook_delivery_pending (webhook_id=? AND due_ms<?)',
   )
+  expect(await indexesOf(() => openExceptions(db))).toContain('protection_exception_watched (kind=?)')
   expect(await indexesOf(() => bringForward(db, 0))).toContain('webhook_delivery_pending')
   expect(await indexesOf(() => dropPending(db, 'wh_1', 0))).toContain('webhook_delivery_pending')
   expect(await indexesOf(() => findEarned(db, 'prg_1', 't_1'))).toContain('loyalty_earned_once')

@@ -3,7 +3,11 @@ import { agentReader } from '../../../../cloud/protection/agents/administration/
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import { listStores } from '../../../../cloud/platform/stores/queries.ts'
 import { storesById } from '../../../../cloud/platform/stores/own-store.ts'
-import { exceptionReader, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
+import {
+  endOfPage,
+  exceptionReader,
+  type ExceptionFilter,
+} from '../../../../cloud/protection/records/exception-operations.ts'
 import type { StoreScope } from '../../../../cloud/platform/stores/own-store.ts'
 import { firstIdAt } from '../../../../policy/ids.ts'
 import { agentTopic } from '../../../../policy/mqtt-topics.ts'
@@ -199,6 +203,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       ['all of an account by package', gated, { after }, /exception_by_tenant/],
       ['open ones of an account', tenant, { state: 'open' }, /exception_open\b/],
       ['a kind in an account', tenant, { kind: 'rare' }, /exception_by_tenant_kind\b/],
+      ['open ones of a kind in an account', tenant, { state: 'open', kind: 'rare' }, /exception_open_kind\b/],
+      ['open ones of a kind in a store', store, { state: 'open', kind: 'rare' }, /exception_open_kind_in_store\b/],
       ['open ones of some kinds', tenant, { state: 'open', kinds: ['rare', 'other'] }, /exception_open\b/],
       ['open ones of other kinds', store, { state: 'open', otherThan: ['rare'] }, /exception_open_in_store\b/],
       [
@@ -214,10 +220,11 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     it.each(cases)('exceptions: %s', async (_name, scope, filter, index) => {
       const reader = exceptionReader(plans.db, { ...filter, limit: 20 })
       const read = await plans.of(async () => {
+        await endOfPage(plans.db, [scope], { ...filter, limit: 20 })
         await reader.ids(scope, 21)
         await reader.count(scope, 10_000)
       })
-      expect(read).toHaveLength(2)
+      expect(read).toHaveLength(4)
       for (const plan of read) {
         // PostgreSQL chooses among the indexes by cost.
         expect(plan).toMatch(kind === 'sqlite' ? index : /Index/)
