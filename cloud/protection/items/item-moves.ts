@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
 import { insertChunks, preparedInsert, preparedForMany } from '../../platform/persistence/prepared.ts'
@@ -83,10 +84,12 @@ const newestOfEach = (onlyByOthers: boolean) =>
       .selectFrom('item_move')
       .select(['item_id', (eb) => eb.fn.max('rev').as('rev')])
       .where('item_id', 'in', itemIds)
-      .where('store_id', '=', p.storeId)
       .groupBy('item_id')
+    // Not a plain column: SQLite would take an index of the store, and read all its moves.
+    const ofStore = newest.where(sql<string>`store_id || ''`, '=', p.storeId)
+    const byOthers = newest.where('store_id', '=', p.storeId).where('reported_ms', 'is', null)
     return db
-      .selectFrom(() => (onlyByOthers ? newest.where('reported_ms', 'is', null) : newest).as('n'))
+      .selectFrom(() => (onlyByOthers ? byOthers : ofStore).as('n'))
       .innerJoin('item_move as m', (join) => join.onRef('m.item_id', '=', 'n.item_id').onRef('m.rev', '=', 'n.rev'))
       .select(['m.item_id', 'm.at_ms', 'm.reported_ms', 'm.to_status', 'm.purchase_id'])
   })

@@ -162,24 +162,21 @@ async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
 }
 
 /** Purchases of the sales of tills with this number, or with this code on their receipt. */
-function salesOfTills(
+export function salesOfTills(
   db: Db,
   storeId: string,
   { saleId, receiptCode }: { saleId: string | undefined; receiptCode: string | undefined },
 ) {
   const sales = db
     .selectFrom('till_sale')
-    .select('purchase_id')
-    .where('store_id', '=', storeId)
-    .where('purchase_id', 'is not', null)
-  const numbered = saleId === undefined ? sales : sales.where('sale_id', '=', saleId)
-  if (receiptCode === undefined) return numbered
-  const coded = db
-    .selectFrom('receipt_code')
-    .select('sale_key')
-    .where('store_id', '=', storeId)
-    .where('code', '=', receiptCodeHash(storeId, receiptCode))
-  return numbered.where('sale_key', 'in', coded)
+    .select('till_sale.purchase_id')
+    .where('till_sale.purchase_id', 'is not', null)
+  const numbered = saleId === undefined ? sales : sales.where('till_sale.sale_id', '=', saleId)
+  if (receiptCode === undefined) return numbered.where('till_sale.store_id', '=', storeId)
+  return numbered
+    .innerJoin('receipt_code', 'receipt_code.sale_key', 'till_sale.sale_key')
+    .where('receipt_code.store_id', '=', storeId)
+    .where('receipt_code.code', '=', receiptCodeHash(storeId, receiptCode))
 }
 
 /** Range of the ids of the purchases that a page may contain. Ids begin with their time, so it bounds each search. */

@@ -1,4 +1,5 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../../policy/protection-events.ts'
+import { sql } from 'kysely'
 import type { ReadContext } from '../../platform/operations/operation.ts'
 import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
@@ -31,7 +32,7 @@ function isMoveId(id: string): boolean {
 }
 
 /** Status changes of a store's items after a position. `id` is the id of a move, or empty. */
-function movesAfter(
+export function movesAfter(
   db: Db,
   { storeId, purchaseId }: EventFilter,
   { below, sinceMs }: EventRange,
@@ -46,9 +47,13 @@ function movesAfter(
     .leftJoin('purchase', 'purchase.purchase_id', 'item_move.purchase_id')
     .selectAll('item_move')
     .select('purchase.completed_ms as completed_ms')
-    .where('item_move.store_id', '=', storeId)
     .where('at_ms', '>=', sinceMs)
-  if (purchaseId !== undefined) query = query.where('item_move.purchase_id', '=', purchaseId)
+  // Those of a purchase are few, but SQLite would take the index of positions, and read all moves of the store.
+  if (purchaseId === undefined) query = query.where('item_move.store_id', '=', storeId)
+  else
+    query = query
+      .where('item_move.purchase_id', '=', purchaseId)
+      .where(sql<string>`item_move.store_id || ''`, '=', storeId)
   return query
     .where(({ eb, refTuple, tuple }) =>
       eb(refTuple('position', 'item_id', 'item_move.rev'), '>', tuple(position, itemId, rev)),

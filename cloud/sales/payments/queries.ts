@@ -97,8 +97,17 @@ export function readConfig(db: Db, configId: string): Promise<Row<'psp_config'>>
 
 /** Replaces the configuration of a store. Deletes old configurations that have no payments. */
 export async function replaceConfig(db: Db, row: Row<'psp_config'>): Promise<void> {
-  const used = db.selectFrom('payment').select('config_id').where('store_id', '=', row.store_id)
-  await db.deleteFrom('psp_config').where('store_id', '=', row.store_id).where('config_id', 'not in', used).execute()
+  await db
+    .deleteFrom('psp_config')
+    .where('store_id', '=', row.store_id)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('payment').select('payment.payment_id').whereRef('payment.config_id', '=', 'psp_config.config_id'),
+        ),
+      ),
+    )
+    .execute()
   await db.updateTable('psp_config').set({ is_current: 0 }).where('store_id', '=', row.store_id).execute()
   await db.insertInto('psp_config').values(row).execute()
 }

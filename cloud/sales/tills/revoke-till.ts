@@ -1,5 +1,6 @@
 import { REVOKED_TILLS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
+import type { Db } from '../../platform/persistence/database.ts'
 import type { StepContext } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
@@ -64,7 +65,7 @@ export async function revokeTillSales(
     return { sinceMs: Number(sinceMs), revokedMs: Number(revokedMs) }
   })
   let held = 0
-  let after = ''
+  let after: Stored = { storedMs: times.sinceMs, key: '' }
   for (;;) {
     const done = await holdSome(work, storeId, tillId, times.sinceMs, after)
     held += done.held
@@ -74,23 +75,35 @@ export async function revokeTillSales(
   }
 }
 
-async function holdSome(work: StepContext, storeId: string, tillId: string, sinceMs: number, after: string) {
+/** Place of a sale in the order in which the index has the sales of a till. */
+interface Stored {
+  readonly storedMs: number
+  readonly key: string
+}
+
+/** The next sales of a till. Reads only these, however many it has. */
+export function salesOfTill(db: Db, storeId: string, tillId: string, { storedMs, key }: Stored, limit: number) {
+  return db
+    .selectFrom('till_sale')
+    .select(['sale_key', 'stored_ms', 'purchase_id'])
+    .where('store_id', '=', storeId)
+    .where('till_id', '=', tillId)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('stored_ms', 'sale_key'), '>', tuple(storedMs, key)))
+    .orderBy('stored_ms')
+    .orderBy('sale_key')
+    .limit(limit)
+    .execute()
+}
+
+async function holdSome(work: StepContext, storeId: string, tillId: string, sinceMs: number, after: Stored) {
   return work.step(async (call) => {
     const store = await ownStore(call, storeId)
-    const sales = await call.db
-      .selectFrom('till_sale')
-      .select(['sale_key', 'purchase_id'])
-      .where('store_id', '=', store.store_id)
-      .where('till_id', '=', tillId)
-      .where('stored_ms', '>=', sinceMs)
-      .where('sale_key', '>', after)
-      .orderBy('sale_key')
-      .limit(AT_ONCE)
-      .execute()
+    const sales = await salesOfTill(call.db, store.store_id, tillId, after, AT_ONCE)
     let held = 0
     let units = 0
-    let last = sales.length < AT_ONCE ? undefined : sales.at(-1)?.sale_key
-    for (const [n, { purchase_id: purchaseId, sale_key: key }] of sales.entries()) {
+    let last = sales.length < AT_ONCE ? undefined : sales.at(-1)
+    for (const [n, sale] of sales.entries()) {
+      const { purchase_id: purchaseId } = sale
       const purchase = purchaseId === null ? undefined : await findPurchase(call.db, store.tenant, purchaseId)
       if (!purchase || !isPaid(purchase) || purchase.deny_seq !== null) continue
       const ofSale = await readUnits(call.db, purchase.purchase_id)
@@ -100,7 +113,7 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
       held++
       units += ofSale.length
       if (units < UNITS_AT_ONCE || n + 1 === sales.length) continue
-      last = key
+      last = sale
       break
     }
     if (held > 0)
@@ -113,6 +126,6 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
           detail: `sales of till ${tillId} are on hold since it was revoked: check its goods`,
         },
       )
-    return { held, last }
+    return { held, last: last && { storedMs: last.stored_ms, key: last.sale_key } }
   })
 }

@@ -120,12 +120,16 @@ async function productsOfTags(
   tags: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   if (tags.length === 0) return new Map()
-  const items = await db
+  const named = db
     .selectFrom('protected_item')
     .select(['epc', 'tag_uid', 'tag_id_folded', 'product_id', 'ean'])
     .where('tenant', '=', tenant)
-    .where((eb) => eb.or((['epc', 'tag_uid', 'tag_id_folded'] as const).map((name) => eb(name, 'in', [...tags]))))
-    .execute()
+  // One query for each index: with OR, SQLite would read all items of the tenant. The same holds for its products.
+  const items = [
+    ...(await named.where('epc', 'in', [...tags]).execute()),
+    ...(await named.where('tag_uid', 'in', [...tags]).execute()),
+    ...(await named.where('tag_id_folded', 'in', [...tags]).execute()),
+  ]
   const itemOf = new Map(
     items.flatMap((item) => [item.epc, item.tag_uid, item.tag_id_folded].map((name) => [name, item] as const)),
   )
@@ -137,17 +141,13 @@ async function productsOfTags(
     }),
   )
   const wanted = [...productOf.values()]
-  const products = await db
-    .selectFrom('product')
-    .select(['product_id', 'ean', 'name'])
-    .where('tenant', '=', tenant)
-    .where((eb) =>
-      eb.or([
-        eb('product_id', 'in', [...new Set(wanted.map(({ productId }) => productId))]),
-        eb('ean', 'in', [...new Set(wanted.map(({ ean }) => ean))]),
-      ]),
-    )
-    .execute()
+  const ofTenant = db.selectFrom('product').select(['product_id', 'ean', 'name']).where('tenant', '=', tenant)
+  const ids = [...new Set(wanted.map(({ productId }) => productId))]
+  const eans = [...new Set(wanted.map(({ ean }) => ean))]
+  const products = [
+    ...(await ofTenant.where('product_id', 'in', ids).execute()),
+    ...(await ofTenant.where('ean', 'in', eans).execute()),
+  ]
   const nameOf = new Map(
     products.flatMap(({ product_id: productId, ean, name }) => [productId, ean].map((id) => [id, name] as const)),
   )

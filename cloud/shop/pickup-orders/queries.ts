@@ -216,10 +216,20 @@ export async function deleteReservedItems(db: Db, orderId: string, itemIds: read
     await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
-const deleteOpen = preparedForMany((db, itemIds) => {
-  const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
-  return db.deleteFrom('pickup_order_item').where('item_id', 'in', itemIds).where('order_id', 'in', open)
-})
+const deleteOpen = preparedForMany((db, itemIds) =>
+  db
+    .deleteFrom('pickup_order_item')
+    .where('item_id', 'in', itemIds)
+    // With a list of all open orders, SQLite would read those of all accounts.
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('pickup_order')
+          .select('pickup_order.order_id')
+          .whereRef('pickup_order.order_id', '=', 'pickup_order_item.order_id')
+          .where('status', 'in', OPEN_STATUSES),
+      ),
+    ),
+)
 
 /** Deletes the reservations of items for open orders. Completed orders keep theirs. */
 export async function deleteOpenReservations(db: Db, itemIds: readonly string[]): Promise<void> {

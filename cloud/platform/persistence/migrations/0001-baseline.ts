@@ -268,6 +268,7 @@ const PUSH: readonly string[] = [
     updated_ms bigint NOT NULL)`,
   `CREATE UNIQUE INDEX push_subscription_by_endpoint ON push_subscription (tenant, endpoint_hash, target)`,
   `CREATE INDEX push_subscription_by_target ON push_subscription (tenant, target)`,
+  `CREATE INDEX push_subscription_by_tenant ON push_subscription (tenant, subscription_id)`,
   `CREATE INDEX push_subscription_by_user ON push_subscription (tenant, user_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX push_subscription_by_session ON push_subscription (session_id) WHERE session_id IS NOT NULL`,
   `CREATE INDEX push_subscription_of_users ON push_subscription (tenant, session_id) WHERE session_id IS NOT NULL`,
@@ -342,7 +343,7 @@ const TILLS: readonly string[] = [
     purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint)`,
   `CREATE UNIQUE INDEX till_sale_by_purchase ON till_sale (purchase_id)`,
   `CREATE INDEX till_sale_by_number ON till_sale (store_id, sale_id)`,
-  `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms)`,
+  `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms, sale_key)`,
   `CREATE INDEX till_sale_by_due ON till_sale (due_ms) WHERE due_ms IS NOT NULL`,
   `CREATE INDEX till_sale_by_time ON till_sale (stored_ms)`,
   // Hash of a printed code, of which a store may have several sales.

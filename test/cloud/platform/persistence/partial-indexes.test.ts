@@ -4,19 +4,25 @@ import { expect, it } from 'vitest'
 import { fetchAuditLog } from '../../../../cloud/platform/accounts/audit-operations.ts'
 import type { Call } from '../../../../cloud/platform/operations/operation.ts'
 import { openExceptions } from '../../../../cloud/protection/agents/watch/incidents.ts'
-import { newestMovesByOthers } from '../../../../cloud/protection/items/item-moves.ts'
+import { newestMoveOfEach, newestMovesByOthers } from '../../../../cloud/protection/items/item-moves.ts'
 import { receiptOfAlarm } from '../../../../cloud/protection/records/alarm-receipt.ts'
 import { acknowledgeAlarm } from '../../../../cloud/protection/records/alarm-queries.ts'
-import { eventsAfter } from '../../../../cloud/protection/records/event-operations.ts'
-import { fetchPurchaseHistory } from '../../../../cloud/sales/checkout/history-operations.ts'
+import { eventsAfter, newestEvents } from '../../../../cloud/protection/records/event-operations.ts'
+import { fetchPurchaseHistory, salesOfTills } from '../../../../cloud/sales/checkout/history-operations.ts'
 import type { IngestCall } from '../../../../cloud/protection/agents/journal/apply-rows.ts'
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { retryEvidenceOfReceipt } from '../../../../cloud/protection/receipt-home/receipt-rights.ts'
+import { movesAfter } from '../../../../cloud/sales/epcis/read-events.ts'
+import { replaceConfig } from '../../../../cloud/sales/payments/queries.ts'
+import { salesOfTill } from '../../../../cloud/sales/tills/revoke-till.ts'
+import { goodsOfRequests } from '../../../../cloud/shop/assistance/goods.ts'
+import { deleteOpenReservations } from '../../../../cloud/shop/pickup-orders/queries.ts'
+import { listSubscriptions } from '../../../../cloud/shop/push/subscriptions.ts'
 import { countOpen } from '../../../../cloud/shop/assistance/queries.ts'
 import { countGroups } from '../../../../cloud/shop/offers/queries.ts'
 import { findEarned } from '../../../../cloud/shop/loyalty/queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
-import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
+import type { Row, Schema } from '../../../../cloud/platform/persistence/schema.ts'
 import { needsSpotCheck } from '../../../../cloud/sales/checkout/approval.ts'
 import { bringForward, lease } from '../../../../cloud/platform/webhooks/lease.ts'
 import { dropPending } from '../../../../cloud/platform/webhooks/queries.ts'
@@ -32,6 +38,21 @@ const PRODUCT = {
   imageUrl: null,
   priceCent: 1,
 }
+const CONFIG: Row<'psp_config'> = {
+  config_id: 'c',
+  tenant: 't',
+  store_id: 'st_1',
+  provider: 'custom',
+  sealed: '',
+  is_current: 1,
+  created_ms: 1,
+}
+const REQUEST = {
+  request_id: 'r',
+  reason: 'manual_assistance_required',
+  subject: 'dev_1 E280',
+  purchase_id: null,
+} as Row<'assistance_request'>
 const ALARM = { occurredMs: 1, item: undefined, product: PRODUCT }
 
 /**
@@ -149,6 +170,31 @@ it('filters of lists read an index with the filter, and no rows of other account
   )
   expect(await history({ totalCent: 5 })).toContain('purchase_by_total (tenant=? AND total_cent=? AND purchase_id>?')
   expect(await history({ day: '2026-11-20' })).toContain('purchase_by_tenant (tenant=? AND purchase_id>? AND')
+  // What one account stores must not cost others anything, and few rows of an account must not cost all of it.
+  const bySale = await planOf(() => salesOfTill(db, 'st_1', 't1', { storedMs: 0, key: '' }, 20))
+  expect(bySale).toBe(
+    'SEARCH till_sale USING INDEX till_sale_by_till (store_id=? AND till_id=? AND (stored_ms,sale_key)>(?,?))',
+  )
+  expect(await planOf(() => deleteOpenReservations(db, ['itm_1']))).not.toMatch(/SCAN|LIST SUBQUERY/)
+  expect(await planOf(() => replaceConfig(db, CONFIG).catch(() => {}))).not.toContain('SCAN')
+  const subscriptions = await planOf(() => listSubscriptions(db, 't', { storeIds: null, limit: 1 }))
+  expect(subscriptions).toContain('push_subscription_by_tenant (tenant=? AND subscription_id>?)')
+  expect(await planOf(() => newestMoveOfEach(db, ['itm_1'], { storeId: 'st_1' }))).toContain('item_move_1 (item_id=?)')
+  for (const filter of [{}, { deviceId: 'a' }, { purchaseId: 'a' }, { type: 'a' }])
+    for (const sinceMs of [0, 5])
+      expect(await planOf(() => newestEvents(db, { storeId: 'st_1', ...filter }, sinceMs, 1))).not.toContain(
+        'TEMP B-TREE',
+      )
+  const coded = await planOf(() => salesOfTills(db, 'st_1', { saleId: undefined, receiptCode: 'c' }).execute())
+  expect(coded).toContain('receipt_code_1 (store_id=? AND code=?)')
+  expect(coded).not.toContain('till_sale_by_till')
+  const range = { below: 9, sinceMs: 0 }
+  const start = { position: 0, id: '' }
+  const moves = (filter: object) => planOf(() => movesAfter(db, { storeId: 'st_1', ...filter }, range, start, 1))
+  expect(await moves({ purchaseId: 'p' })).toContain('item_move_by_purchase (purchase_id=?)')
+  expect(await moves({})).toContain('item_move_by_position (store_id=?')
+  const goods = await planOf(() => goodsOfRequests(db, 't', [REQUEST]))
+  expect(goods).not.toMatch(/(protected_item|product) USING INDEX \S+ \(tenant=\?\)/)
   const log = await planOf(() => fetchAuditLog.run(call, { since: '2026-11-20T00:00:00Z' } as never))
   expect(log).toContain('audit_entry_by_tenant (tenant=? AND entry_id>?')
   file.close()
