@@ -113,11 +113,13 @@ interface StoredLabel {
 }
 
 /** Increase this version when the tables or the packing of items (item-slots.ts) change. */
-const SCHEMA_VERSION = 4
+const SCHEMA_VERSION = 5
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL, product INTEGER, others TEXT) WITHOUT ROWID, STRICT'
-const ITEMS_BY_PRODUCT =
-  'CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL; CREATE INDEX item_by_label ON item (label, product)'
+/** Price within `info`, see PackedItem. */
+const PRICE = '(info >> 5)'
+const ITEMS_BY_PRODUCT = `CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL;
+  CREATE INDEX item_by_label ON item (label, ${PRICE}, product) WHERE product IS NOT NULL`
 /** `picture`: hash of the small picture, '' without one. */
 const PRODUCTS = `CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT NOT NULL, picture TEXT NOT NULL, UNIQUE (name, picture)) STRICT;
   CREATE INDEX product_by_picture ON product (picture) WHERE picture <> ''`
@@ -331,10 +333,26 @@ function productNames(db: Connection) {
   const ofItem = db.prepare<[string], { name: string }>(
     'SELECT p.name FROM item i JOIN product p ON p.id = i.product WHERE i.name = ?',
   )
-  const ofLabel = db.prepare<[string, string, number], { name: string; picture: string | null }>(
-    // The price within `info` is described at PackedItem.
-    'SELECT p.name, MAX(f.hash) AS picture FROM label l JOIN item i ON i.label = l.number JOIN product p ON p.id = i.product LEFT JOIN picture f ON f.hash = p.picture WHERE l.category = ? AND l.brand = ? AND i.info >> 5 = ? GROUP BY p.name LIMIT 2',
+  const labelsOf = db.prepare<[string, string], { number: number }>(
+    'SELECT number FROM label WHERE category = ? AND brand = ?',
   )
+  // One look into `item_by_label` for each product, however many items it has.
+  const nextProduct = db.prepare<[number, number, number], { product: number }>(
+    `SELECT product FROM item WHERE label = ? AND ${PRICE} = ? AND product > ? ORDER BY product LIMIT 1`,
+  )
+  const productById = db.prepare<[number], { name: string; picture: string | null }>(
+    'SELECT p.name, f.hash AS picture FROM product p LEFT JOIN picture f ON f.hash = p.picture WHERE p.id = ?',
+  )
+  function* ofGoods({ category, brand, priceCent }: UnitFacts) {
+    for (const { number } of labelsOf.all(category, brand))
+      for (let id = 0, looks = 0; looks < SAME_NAME_LIMIT; looks++) {
+        const next = nextProduct.get(number, priceCent + 1, id)
+        if (!next) break
+        id = next.product
+        const product = productById.get(id)
+        if (product) yield product
+      }
+  }
   const pictureOfItem = db.prepare<[string], { hash: string }>(
     'SELECT f.hash FROM item i JOIN product p ON p.id = i.product JOIN picture f ON f.hash = p.picture WHERE i.name = ?',
   )
@@ -349,14 +367,20 @@ function productNames(db: Connection) {
       return find.get(name, picture)?.id ?? add.get(name, picture, PRODUCTS_LIMIT)?.id ?? null
     },
     of: (item: string) => ofItem.get(item)?.name,
-    only({ category, brand, priceCent }: UnitFacts): KnownProduct | undefined {
-      const [first, second] = ofLabel.all(category, brand, priceCent + 1)
-      if (!first || second) return undefined
-      return { name: first.name, ...(first.picture !== null && { picture: first.picture }) }
+    only(facts: UnitFacts): KnownProduct | undefined {
+      let known: { name: string; picture: string | null } | undefined
+      for (const product of ofGoods(facts)) {
+        if (known && known.name !== product.name) return undefined
+        if (!known?.picture) known = product
+      }
+      return known && { name: known.name, ...(known.picture !== null && { picture: known.picture }) }
     },
     pictureOf: (item: string) => pictureOfItem.get(item)?.hash,
   }
 }
+
+/** Products of one name, with different pictures, that are read for goods of one label. */
+const SAME_NAME_LIMIT = 20
 
 const IS_NAMED = 'EXISTS (SELECT 1 FROM item i WHERE i.product = p.id)'
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import fc from 'fast-check'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { inspectItemFile, openItemFile, type ItemFile } from '../../../edge-agent/items/item-file.ts'
 import { itemTable } from '../../../edge-agent/items/item-table.ts'
 import { Replica } from '../../../edge-agent/items/replica.ts'
@@ -317,6 +317,36 @@ describe('the replica of the items', () => {
     expect(again.onlyProductOf({ ...facts, priceCent: 4_998 })).toBeUndefined()
     expect([again.productOf('tagId', 'HT-1'), again.productOf('epc', 'FFFF')]).toEqual([undefined, undefined])
     again.close()
+  })
+
+  it('finds the product of a label among any number of items, and none if labels of several agree', () => {
+    const made = vi.spyOn(Sqlite.prototype, 'prepare')
+    const path = newFile()
+    const file = diskOf(path)
+    const label = { category: 'Schuhe', brand: 'Nordhof' }
+    const row = (n: number, product: string, cents: number) => ({
+      name: `epc ${n}`,
+      info: ((cents + 1) << 5) + 1,
+      label: 1,
+      product,
+    })
+    const rows = [row(1, 'Sneaker', 100), row(2, 'Sneaker', 100), row(3, 'Boot', 200), row(4, 'Clog', 200)]
+    file.write(rows, { epoch: 1, ver: 1, base: 0, confirmedMs: 0 }, [label])
+    expect(file.onlyProductOf({ ...label, priceCent: 100 })).toEqual({ name: 'Sneaker' })
+    expect(file.onlyProductOf({ ...label, priceCent: 200 })).toBeUndefined()
+    const statements = made.mock.calls
+      .map(([sql]) => sql)
+      .filter((sql) => /^SELECT .* FROM (item|product|label)\b/.test(sql))
+    made.mockRestore()
+    expect(statements.length).toBeGreaterThan(4)
+    const db = new Sqlite(path)
+    const plans = statements.flatMap((sql) => {
+      const values = Array.from({ length: sql.split('?').length - 1 }, () => 1)
+      return db.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+    })
+    db.close()
+    file.close()
+    expect(plans.map(({ detail }) => detail).filter((plan) => /SCAN i|TEMP B-TREE/.test(plan))).toEqual([])
   })
 
   it('restarts with a new epoch, and never returns to an earlier one', () => {
