@@ -238,6 +238,19 @@ export function keptReturn(storeId: string, { code, ...request }: TillReturn): K
   return { ...request, codeHash: code === undefined ? null : receiptCodeHash(storeId, code) }
 }
 
+/** Why a return does not say which sale or goods it is about: the field, and what to do. Undefined: it does. */
+export function whyReturnUnclear(request: KeptReturn): { field: string; message: string } | undefined {
+  const { saleId, purchaseId, receipt, codeHash, lines } = request
+  const names = { saleId, purchaseId, receipt, code: codeHash ?? undefined }
+  const [first, second] = Object.entries(names).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  if (second !== undefined) return { field: second, message: `excludes ${first ?? ''}: name the sale once` }
+  const hasTags = tagsOf(request).length > 0
+  if (lines && hasTags) return { field: 'lines', message: 'excludes tags outside of the lines' }
+  if (lines && first === undefined)
+    return { field: 'lines', message: 'needs a sale: send saleId, purchaseId, receipt or code' }
+  return undefined
+}
+
 /** Key of a return in its store. */
 export function returnKeyOf(storeId: string, { returnId }: Pick<KeptReturn, 'returnId'>): string {
   return hash('sha256', JSON.stringify(['untag/return/1', storeId, returnId]), 'hex')

@@ -9,6 +9,7 @@ import {
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
   returnContent,
+  whyReturnUnclear,
   returnKeyOf,
   saleContent,
   saleKeyOf,
@@ -352,6 +353,8 @@ export class TillSales {
     if (known && known.content !== content)
       throw new TillRefusal('sale_conflict', 'another return has this number: send a returnId of its own')
     if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
+    const unclear = whyReturnUnclear(request)
+    if (unclear) throw new TillRefusal('invalid', unclear.message, unclear.field)
     const tags = this.#returnedTags(request)
     const saleKey = this.#keyOfSale(request)
     if (request.receipt !== undefined && saleKey === undefined)

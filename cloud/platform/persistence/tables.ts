@@ -24,6 +24,7 @@ export interface AccountSetting {
 
 export interface Agent {
   agent_id: string;
+  ahead_ms: number | null;
   deny_seq: number;
   device_states: string | null;
   enrolled_ms: number;

@@ -73,13 +73,15 @@ export async function pruneSales(db: Db, nowMs: number): Promise<void> {
     .where('hour', '<', Math.floor((nowMs - HOURS_KEPT_MS) / HOUR_MS))
     .execute()
   const beforeMs = nowMs - SALES_KEPT_MS
-  for (const table of ['receipt_code', 'till_return'] as const)
-    await db.deleteFrom(table).where('stored_ms', '<', beforeMs).execute()
+  await db.deleteFrom('receipt_code').where('stored_ms', '<', beforeMs).execute()
+  // What waits for its sale stays. An agent without a clock may have stored it long ago.
+  await db.deleteFrom('till_return').where('stored_ms', '<', beforeMs).where('due_ms', 'is', null).execute()
   // The time of a sale tells a copy that arrives late from a sale that uses the number again. An agent may have been
   // away for months, and its till may still void the sale.
   await db
     .deleteFrom('till_sale')
     .where('stored_ms', '<', beforeMs - WAIT_FOR_SALE_MS)
+    .where('due_ms', 'is', null)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

@@ -91,7 +91,7 @@ export async function recordSale(
     former !== undefined &&
     former.purchase_id !== null &&
     former.content !== content &&
-    recorded.storedMs >= former.stored_ms + SALES_KEPT_MS
+    soldAt(sale, recorded) >= former.stored_ms + SALES_KEPT_MS
   const known = isReused ? undefined : former
   const { state = 'paid', version = 1 } = sale
   if (known?.purchase_id || (known?.state === 'open' && state === 'open' && version <= known.version)) {
@@ -118,26 +118,26 @@ export async function recordSale(
   }
   if (state === 'open') return openSale(call, store, sale, { key, content, known, recorded })
   const incoming = { key, content, known, recorded }
-  if (!(await freeNumber(call.db, key, former, recorded.storedMs)))
+  if (!(await freeNumber(call.db, key, former, soldAt(sale, recorded))))
     throw await conflictOf(call, store, saleRow(store, sale, incoming), sale, recorded)
   const result = await bookSale(call, store, sale, incoming)
   return { isNew: true, result }
+}
+
+/** Time of a sale, ms. A till that is restored from a backup may send an old one again as if it were new. */
+function soldAt({ occurredAt }: KeptSale, { storedMs }: Recorded): number {
+  return Math.min(storedMs, Date.parse(occurredAt))
 }
 
 /**
  * Ends that a number names a former sale, because its till uses it again 90 days after that sale or later. Returns false
  * if the former sale is younger. A sale that was deleted counts from when it reached the cloud.
  */
-async function freeNumber(
-  db: Db,
-  key: string,
-  former: Row<'till_sale'> | undefined,
-  storedMs: number,
-): Promise<boolean> {
+async function freeNumber(db: Db, key: string, former: Row<'till_sale'> | undefined, atMs: number): Promise<boolean> {
   const purchase = await findPurchaseOfReceipt(db, key)
   if (!purchase) return true
   const soldMs = former?.purchase_id ? former.stored_ms : purchase.created_ms
-  if (storedMs < soldMs + SALES_KEPT_MS) return false
+  if (atMs < soldMs + SALES_KEPT_MS) return false
   await freeIdentity(db, purchase.purchase_id)
   await renameReports(db, key, keyOfPurchase({ ...purchase, cti: null }))
   return true

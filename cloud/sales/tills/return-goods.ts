@@ -1,4 +1,11 @@
-import { returnContent, returnKeyOf, saleKeyOf, tagsOf, type KeptReturn } from '../../../policy/till-sale.ts'
+import {
+  returnContent,
+  returnKeyOf,
+  saleKeyOf,
+  tagsOf,
+  whyReturnUnclear,
+  type KeptReturn,
+} from '../../../policy/till-sale.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -202,11 +209,9 @@ async function saleKeyOfReturn(
   request: KeptReturn,
   { agentId }: ReturnRecorded,
 ): Promise<string | undefined> {
-  const { saleId, purchaseId, receipt, codeHash, lines: pieces } = request
-  const names = { saleId, purchaseId, receipt, code: codeHash ?? undefined }
-  const sent = Object.keys(names).filter((name) => names[name as keyof typeof names] !== undefined)
-  if (sent.length > 1) throw invalid(sent[1] ?? '', `excludes ${sent[0] ?? ''}: name the sale once`)
-  if (pieces && tagsOf(request).length > 0) throw invalid('lines', 'excludes tags outside of the lines')
+  const { saleId, purchaseId, receipt, codeHash } = request
+  const unclear = whyReturnUnclear(request)
+  if (unclear) throw invalid(unclear.field, unclear.message)
   if (saleId !== undefined) return saleKeyOf(store.store_id, { saleId, tillId: request.tillId, series: request.series })
   if (codeHash !== null) {
     // An agent has answered the till: the sale may be on its way from another one.
@@ -226,8 +231,6 @@ async function saleKeyOfReturn(
       'is missing: name the sale by saleId, purchaseId, receipt or code, or its goods by tags',
       'missing',
     )
-  if (purchaseId === undefined && pieces)
-    throw invalid('lines', 'needs a sale: send saleId, purchaseId, receipt or code')
   return undefined
 }
 

@@ -131,7 +131,7 @@ export async function rowsOfSale(
     rows.lines.push(row)
     const left = tags.filter(({ tag }) => !isCancelled(i, tag))
     if (takesBack(line)) {
-      takeBack(rows, left)
+      takeBack(rows, store.store_id, left)
       continue
     }
     rows.tags.push(...tags)
@@ -215,11 +215,14 @@ function doubtOf(
 }
 
 /** Notes tags that come back with the sale. Goods on hold stay there. */
-function takeBack(rows: SaleRows, back: readonly TagOfLine[]): void {
+function takeBack(rows: SaleRows, storeId: string, back: readonly TagOfLine[]): void {
   rows.returned.push(...back)
-  for (const { lineId, tag, item } of back)
-    if (item?.item_status === 'exception_hold')
-      rows.doubts.push({ code: 'sale_of_held_item', lineId, tag: tag.id, subject: tag.id, status: item.item_status })
+  for (const { lineId, tag, item } of back) {
+    const about = { lineId, tag: tag.id, subject: tag.id }
+    if (item?.store_id !== storeId) rows.doubts.push({ code: 'sale_tag_unknown', ...about })
+    else if (item.item_status === 'exception_hold')
+      rows.doubts.push({ code: 'sale_of_held_item', ...about, status: item.item_status })
+  }
 }
 
 /** Value of a sale for the limits of its till: the tagged goods of the store count at least with their own price. */

@@ -143,6 +143,42 @@ describe('a till at an agent', () => {
     },
   )
 
+  it.each([
+    ['purchaseId', { purchaseId: 'pur_x' }],
+    ['code', { code: '4711' }],
+    ['lines', { lines: [{ lineId: '1', quantity: 1 }], epcs: ['30395DFA8340A000000ABCDE'] }],
+  ])('a return that names its sale twice is refused, as in the cloud: %s', async (path, more) => {
+    await open()
+    const sent = sale([await newItem()])
+    await post('/v1/sales', sent)
+    const request = { returnId: 'R', saleId: sent.saleId, tillId: 'till-3', ...more }
+    const answer = await post('/v1/returns', request)
+    expect(answer).toMatchObject({ status: 400, body: { details: [{ path }] } })
+    await join()
+    const { storeId } = store.shop
+    const { errors } = await store.drive(store.shop.ok('recordReturns', { storeId, returns: [request] }))
+    expect(errors).toMatchObject([{ field: expect.stringContaining(path) }])
+  })
+
+  it('takes goods back that were sold while the clock of the machine was ahead', async () => {
+    await open()
+    const epc = await newItem()
+    await cut()
+    const wall = store.world.clock.wall()
+    await store.restart(() => {
+      store.world.setWall(wall + 3_600_000)
+      store.world.reboot()
+    })
+    expect((await post('/v1/sales', sale([epc]))).body).toMatchObject({ items: [{ itemStatus: 'paid' }] })
+    store.world.setWall(wall + 60_000)
+    await join(3_600_000)
+    await store.world.advance(600_000)
+    await post('/v1/returns', { returnId: 'R1', epcs: [epc], resellable: true })
+    await join(3_600_000)
+    await store.world.advance(60_000)
+    expect(store.agent.items.find('epc', epc)?.status).toBe('sellable')
+  })
+
   it('takes goods back after a restart without a clock: the cloud, which sold them later by its clock, agrees', async () => {
     await open()
     const epc = await newItem()
@@ -397,9 +433,10 @@ describe('a till at an agent', () => {
     await open()
     const lines = (count: number) =>
       [0, 1, 2].map((n) => ({ lineId: `${n}`, tagIds: Array.from({ length: count }, (_, k) => `T${n}-${k}`) }))
-    const answer = await post('/v1/returns', { returnId: 'many', lines: lines(700) })
+    const of = { saleId: '4711' }
+    const answer = await post('/v1/returns', { returnId: 'many', ...of, lines: lines(700) })
     expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'lines' }] } })
-    expect((await post('/v1/returns', { returnId: 'few', lines: lines(600) })).status).toBe(200)
+    expect((await post('/v1/returns', { returnId: 'few', ...of, lines: lines(600) })).status).toBe(200)
   })
 
   it('counts the limits of a till by the hour of its sales, as the cloud does', async () => {

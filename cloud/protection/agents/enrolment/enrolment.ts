@@ -303,6 +303,7 @@ async function makeAgent(
     revoked_ms: null,
     online_only_until_ms: null,
     fork_ms: null,
+    ahead_ms: null,
     state: null,
     device_states: null,
     policy_version: null,

@@ -375,9 +375,21 @@ async function applyEvidence(
         { ...call, emit: scope.emit, afterCommit: scope.afterCommit },
         source,
         evidence,
-        atMs,
+        await storedMsOf(scope, agent, atMs),
       )
   }
+}
+
+/**
+ * Time at which an agent stored a row, for the order of sales and returns. The clock of its machine may have been ahead:
+ * no row is from the future, and none is earlier than a row of the same journal that came before it.
+ */
+async function storedMsOf({ db, nowMs }: EvidenceScope, agent: Row<'agent'>, atMs: number): Promise<number> {
+  if (atMs <= nowMs) return Math.max(atMs, agent.ahead_ms ?? 0)
+  if (agent.ahead_ms !== nowMs)
+    await db.updateTable('agent').set({ ahead_ms: nowMs }).where('agent_id', '=', agent.agent_id).execute()
+  agent.ahead_ms = nowMs
+  return nowMs
 }
 
 /** Returns the key of this row's `unapplied` exception. */

@@ -4,7 +4,7 @@ import type { TillEvidence } from '../../../../policy/journal.ts'
 import { keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
-import { openShop, type Shop } from '../../../support/shop.ts'
+import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /**
@@ -363,4 +363,71 @@ describe('goods that came back as not resellable', () => {
       expect([await statusOf(epc), await refundedOf(first), await refundedOf(again)]).toEqual(['paid', 10, 0])
     },
   )
+})
+
+describe('goods whose sale an agent stored with a clock that was ahead', () => {
+  it.each([
+    ['at that agent', 60, true],
+    ['in the cloud', 60, false],
+    ['at that agent', 60 * 24 * 40, true],
+    ['at that agent, in the same batch', 60, true],
+  ])('come back %s (%s minutes)', async (where, minutes, isAtAgent) => {
+    const epc = await piece()
+    const first = sale(0, line(1_000, [epc]))
+    if (where.endsWith('batch')) {
+      // The clock was set right before the return, and both rows arrive after it.
+      const rows = [
+        home.row({ evidence: sold(first, knew), atMs: ago(-minutes) }),
+        home.row({ evidence: back(requestOf({ epcs: [epc] })), atMs: ago(1) }),
+      ]
+      expect((await home.report(rows)).body).toMatchObject({ accepted: 2 })
+    } else {
+      await report(home, -minutes, sold(first, knew))
+      await later(600_000)
+      if (isAtAgent) await report(home, 0, back(requestOf({ epcs: [epc] })))
+      else await ret({ epcs: [epc] })
+    }
+    expect([await statusOf(epc), await refundedOf(first)]).toEqual(['sellable', 10])
+    const again = sale(0, line(1_500, [epc]))
+    await later(600_000)
+    await report(home, 0, sold(again, knew))
+    expect([await statusOf(epc), await refundedOf(again)]).toEqual(['paid', 0])
+  })
+})
+
+describe('what waits for its sale', () => {
+  it('outlasts 90 days by the clock of an agent that was off for longer', async () => {
+    const epc = await piece()
+    const of = sale(0, line(1_000, [epc]))
+    await report(home, 100 * 1_440, voided(of))
+    await prune()
+    await report(other, 0, sold(of, knew))
+    expect(await statusOf(epc)).toBe('cancelled')
+  })
+})
+
+describe('an old sale', () => {
+  it('that a till sends again after its number is free is not booked twice', async () => {
+    const of = sale(0, line(1_000, []))
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+    forward(98 * DAY_MS)
+    await prune()
+    const { errors } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+    expect(errors).toMatchObject([{ code: 'sale_conflict' }])
+    const next = { ...of, occurredAt: new Date(platform.clock.wall()).toISOString() }
+    expect(await shop.ok('recordSales', { storeId: shop.storeId, sales: [next] })).toMatchObject({ recorded: 1 })
+  })
+})
+
+describe('a tag that comes back with another sale', () => {
+  it('is doubted if it is of another store, or unknown', async () => {
+    const epc = newEpc()
+    const items = [{ epc, ean: shop.products[0].ean }]
+    await shop.ok('registerProtectedItems', { storeId: shop.otherStoreId, items })
+    for (const tag of [epc, '30395DFA8340A000000ABCDE']) {
+      const of = exchange(0, await piece(), tag)
+      const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+      expect(results[0].warnings).toMatchObject([{ code: 'sale_tag_unknown', tag }])
+    }
+  })
 })

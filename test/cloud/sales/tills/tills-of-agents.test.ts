@@ -11,16 +11,18 @@ import {
 } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 onEveryDatabase('a sale that a till reported to an agent', (kind) => {
+  const { platform, forward } = movablePlatform()
   let shop: Shop
   let till: TestAgent
   let other: TestAgent
   let stranger: TestAgent
   beforeAll(async () => {
-    shop = await openShop(kind)
+    shop = await openShop(kind, { platform })
     till = await enrolTestAgent(shop)
     other = await enrolTestAgent(shop)
     stranger = await enrolTestAgent(shop, shop.otherStoreId)
@@ -188,8 +190,9 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const ean = shop.products[0].ean
     const line = (quantity: number, epc: string) => ({ ean, quantity, priceUnit: 4_990, vat: 19 as const, epcs: [epc] })
     const exchange = sold(saleOf(taken, { lines: [line(1, taken), line(-1, gone)] }))
-    await till.report([till.row({ evidence: exchange, atMs: ago(-20_000) })])
-    await report(till, sold(sale))
+    forward(20_000)
+    await till.report([till.row({ evidence: exchange })])
+    await till.report([till.row({ evidence: sold(sale), atMs: ago(20_000) })])
     expect([await statusOf(gone), await statusOf(taken)]).toEqual(['returned', 'paid'])
   })
 
@@ -541,10 +544,11 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       const epc = await item()
       const [first, second] = [saleOf(epc), saleOf(epc)]
       await report(till, sold(first))
-      const atMs = ago(-1_000)
+      forward(3_000)
+      const atMs = ago(2_000)
       const back = { returnId: `z${number}`, epcs: [epc], resellable: true }
       const again = { ...sold(second), resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] } as TillEvidence
-      expect((await till.report([till.row({ evidence: again, atMs: ago(-2_000) })])).body).toMatchObject({
+      expect((await till.report([till.row({ evidence: again, atMs: ago(1_000) })])).body).toMatchObject({
         accepted: 1,
       })
       expect(await statusOf(epc)).toBe('paid')
@@ -557,7 +561,7 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
       expect(await purchases(first.saleId)).toMatchObject({ refunded: 49.9 })
       expect(await purchases(second.saleId)).toMatchObject({ status: 'SUCCESS', refunded: 0 })
       // The goods of the second sale come back, too.
-      const last = till.row({ evidence: returned({ ...back, returnId: `w${number}` }), atMs: ago(-3_000) })
+      const last = till.row({ evidence: returned({ ...back, returnId: `w${number}` }) })
       expect((await till.report([last])).body).toMatchObject({ accepted: 1 })
       expect(await statusOf(epc)).toBe('sellable')
       expect(await purchases(second.saleId)).toMatchObject({ refunded: 49.9 })
@@ -568,7 +572,8 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     const epc = await item()
     const [first, second, third] = [saleOf(epc), saleOf(epc), saleOf(epc)]
     await report(till, sold(first))
-    const at = (ms: number, evidence: TillEvidence) => till.report([till.row({ evidence, atMs: ago(-ms) })])
+    forward(5_000)
+    const at = (ms: number, evidence: TillEvidence) => till.report([till.row({ evidence, atMs: ago(5_000 - ms) })])
     await at(1_000, returned({ returnId: `q${number}`, epcs: [epc], resellable: true }))
     await at(4_000, sold(third))
     expect(await statusOf(epc)).toBe('paid')
