@@ -1,6 +1,12 @@
 import type { KeptReturn, SaleName } from '../../../policy/till-sale.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
-import { insertChunks, prepared, preparedInsert, preparedForMany } from '../../platform/persistence/prepared.ts'
+import {
+  insertChunks,
+  preparedRows,
+  prepared,
+  preparedInsert,
+  preparedForMany,
+} from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 const byKey = prepared((db, p: { saleKey: string }) =>
@@ -155,6 +161,16 @@ export async function waitingReturns(
   const rows = await waitingFor(db, saleKeys, { storeId })
   return rows.sort((a, b) => a.stored_ms - b.stored_ms || (a.return_key < b.return_key ? -1 : 1))
 }
+
+/** Returns that were booked on the sale with this key, or on a former one with its number. */
+export const bookedReturns = preparedRows((db, storeId: string, saleKey: string) =>
+  db
+    .selectFrom('till_return')
+    .select(['body', 'result'])
+    .where('sale_key', '=', saleKey)
+    .where('store_id', '=', storeId)
+    .where('result', 'is not', null),
+)
 
 const reportsOf = preparedForMany((db, itemIds) =>
   db

@@ -2,9 +2,11 @@ import {
   returnContent,
   returnKeyOf,
   saleKeyOf,
+  saleTagKey,
   tagsOf,
   whyReturnUnclear,
   type KeptReturn,
+  type SaleTag,
 } from '../../../policy/till-sale.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
@@ -21,6 +23,7 @@ import {
   boundItemsOf,
   findPurchase,
   findPurchaseOfReceipt,
+  readPurchase,
   readUnits,
   wholePurchase,
 } from '../../shop/purchases/queries.ts'
@@ -29,6 +32,7 @@ import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { choosePieces } from '../payments/refund-outcome.ts'
 import { returnItems } from '../payments/refund-payment.ts'
 import {
+  bookedReturns,
   findReturn,
   findSale,
   keyOfPurchase,
@@ -115,8 +119,14 @@ export async function recordReturn(
     purchaseId === undefined
       ? await returnTags(call, store, request, made, row)
       : await returnOf(call, store, purchaseId, request, made)
+  const named = saleKey === undefined && purchaseId !== undefined ? await readPurchase(db, purchaseId) : undefined
   await saveReturns(db, [
-    { ...row, result: JSON.stringify(result), due_ms: result.waiting ? nowMs + WAIT_FOR_SALE_MS : null },
+    {
+      ...row,
+      ...(named && { sale_key: keyOfPurchase(named) }),
+      result: JSON.stringify(result),
+      due_ms: result.waiting ? nowMs + WAIT_FOR_SALE_MS : null,
+    },
   ])
   return { isNew: true, result }
 }
@@ -271,6 +281,7 @@ async function returnPieces(
   if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
   const whole = await wholePurchase(call, purchase)
   const gone = returnedPieces(whole.refunds)
+  await assertNotBack(call, store, purchase, request)
   const pieces = await choosePieces(call, whole, gone, await wantedOf(call, whole, gone, request))
   const paid = amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone)
   assertFewRefunds(whole.refunds)
@@ -302,6 +313,27 @@ async function returnPieces(
   call.changed(purchase.purchase_id)
   if (items.length > 0) notifyGates(call, store.store_id)
   return { returnId: request.returnId, purchaseId: purchase.purchase_id, amountCent, items }
+}
+
+/** Throws 409 if a tag came back to this sale before. Else a piece without a known tag would come back in its place. */
+async function assertNotBack(
+  { db }: Call,
+  store: Row<'store'>,
+  purchase: Row<'purchase'>,
+  request: KeptReturn,
+): Promise<void> {
+  const listsOf = (each: KeptReturn) => [each, ...(each.lines ?? [])]
+  const own = listsOf(request).flatMap(tagsOf)
+  if (own.length === 0) return
+  const former = (await bookedReturns(db, store.store_id, keyOfPurchase(purchase)))
+    .filter(({ result }) => (JSON.parse(result ?? '{}') as ReturnResult).purchaseId === purchase.purchase_id)
+    .flatMap(({ body }) => listsOf(JSON.parse(body) as KeptReturn))
+  const itemOf = await itemsWith(db, store.tenant, [...listsOf(request), ...former])
+  const nameOf = (tag: SaleTag) => (tag.isValid && itemOf({ [tag.kind]: tag.id })?.item_id) || saleTagKey(tag)
+  const back = new Set(former.flatMap(tagsOf).map(nameOf))
+  const again = own.find((tag) => back.has(nameOf(tag)))
+  if (again)
+    throw precondition('already_refunded', `the goods with the tag ${again.id} came back before`, { allowedNext: [] })
 }
 
 /** The items whose tags a return names. */

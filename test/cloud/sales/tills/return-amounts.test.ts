@@ -150,4 +150,31 @@ onEveryDatabase('a return to a till', (kind) => {
     )
     expect(await back(corrected)).toBe(240)
   })
+
+  const stockOf = async () => {
+    const { stock } = await shop.ok('fetchStock', { storeId: shop.storeId })
+    return stock.find((each: Json) => each.productId === shop.products[0].productId).quantity as number
+  }
+  const WAYS: Record<string, (sale: { purchaseId: string; saleId: string; epc: string }) => Json> = {
+    'its purchase and tag': ({ purchaseId, epc }) => ({ purchaseId, epcs: [epc] }),
+    'its sale and tag': ({ saleId, epc }) => ({ saleId, epcs: [epc] }),
+    'its line and tag': ({ saleId, epc }) => ({ saleId, lines: [{ lineId: '1', epcs: [epc] }] }),
+  }
+  const PAIRS = Object.keys(WAYS).flatMap((first) => Object.keys(WAYS).map((second) => [first, second] as const))
+  it.each(PAIRS)('raises the stock once for a piece that comes back by %s, and again by %s', async (first, second) => {
+    const { productId, ean } = shop.products[0]
+    await shop.ok('setStock', { storeId: shop.storeId, productId, quantity: 50 })
+    for (const isNamed of [true, false]) {
+      const { epc } = await shop.newItem(shop.products[0])
+      const purchaseId = await sell({ ean, priceUnit: 4_990, quantity: 3, ...(isNamed && { epcs: [epc] }) })
+      const sold = { purchaseId, saleId: `r${number}`, epc }
+      const before = await stockOf()
+      const resellable = { resellable: true }
+      expect(await back(purchaseId, undefined, { purchaseId: undefined, ...WAYS[first]?.(sold), ...resellable })) //
+        .toBe(4_990)
+      expect(await back(purchaseId, undefined, { purchaseId: undefined, ...WAYS[second]?.(sold), ...resellable })) //
+        .toBe('already_refunded')
+      expect(await stockOf()).toBe(before + 1)
+    }
+  })
 })
