@@ -238,6 +238,11 @@ export function keptReturn(storeId: string, { code, ...request }: TillReturn): K
   return { ...request, codeHash: code === undefined ? null : receiptCodeHash(storeId, code) }
 }
 
+/** True if a return names tags. */
+export function namesTags({ lines = [], ...named }: KeptReturn): boolean {
+  return [named, ...lines].some((list) => tagsOf(list).length > 0)
+}
+
 /** Why a return does not say which sale or goods it is about: the field, and what to do. Undefined: it does. */
 export function whyReturnUnclear(request: KeptReturn): { field: string; message: string } | undefined {
   const { saleId, purchaseId, receipt, codeHash, lines } = request

@@ -1,4 +1,12 @@
-import { isSoldLine, lineIdOf, tagsOf, type SaleTag, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
+import {
+  isSoldLine,
+  lineIdOf,
+  namesTags,
+  tagsOf,
+  type SaleTag,
+  type KeptReturn,
+  type KeptSale,
+} from '../../policy/till-sale.ts'
 import { piecesLeft } from '../../policy/decimals.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -203,9 +211,4 @@ export class GoodsBack {
 /** True if a return names goods of its sale, and not the sale as a whole. */
 function namesGoods(request: KeptReturn): boolean {
   return request.lines !== undefined || namesTags(request)
-}
-
-/** True if a return names tags. */
-export function namesTags({ lines = [], ...named }: KeptReturn): boolean {
-  return [named, ...lines].some((list) => tagsOf(list).length > 0)
 }

@@ -8,6 +8,7 @@ import {
   nameCountOf,
   OPEN_SALE_MS,
   OPEN_SALES_LIMIT,
+  namesTags,
   returnContent,
   whyReturnUnclear,
   returnKeyOf,
@@ -40,7 +41,7 @@ import {
   type SaleAnswer,
   type VoidAnswer,
 } from './assess-sale.ts'
-import { GoodsBack, namesTags, type SoldPiece } from './goods-back.ts'
+import { GoodsBack, type SoldPiece } from './goods-back.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'

@@ -1,4 +1,5 @@
 import type { TillEvidence } from '../../../policy/journal.ts'
+import { saleKeyOf, type KeptReturn } from '../../../policy/till-sale.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -82,7 +83,12 @@ export async function applyTill(
     // A return by tag may have been booked on this sale first: then this one may be about the next sale.
     const isBooked = error.extras.reason !== 'already_refunded'
     if (evidence.kind === 'sale_return')
-      await keepReturned(call, store, evidence.return, { storedMs: atLeast(storedMs, evidence), agentId, isBooked })
+      await keepReturned(call, store, evidence.return, {
+        storedMs: atLeast(storedMs, evidence),
+        agentId,
+        isBooked,
+        saleKey: evidence.sale ?? keyOfSale(storeId, evidence.return),
+      })
     await raiseException(scope, {
       storeId,
       kind: 'return_unclear',
@@ -91,4 +97,9 @@ export async function applyTill(
     })
   }
   return true
+}
+
+/** Identity of the sale that a return names by its number. */
+function keyOfSale(storeId: string, { saleId, tillId, series }: KeptReturn): string | undefined {
+  return saleId === undefined ? undefined : saleKeyOf(storeId, { saleId, tillId, series })
 }

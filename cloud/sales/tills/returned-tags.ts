@@ -1,5 +1,6 @@
 import { isSold, mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import {
+  namesTags,
   returnContent,
   returnKeyOf,
   tagsOf,
@@ -16,7 +17,7 @@ import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { CLOCKS_DIFFER_MS, MAY_BE_SOLD } from './piece-history.ts'
-import { isWaitingReturn, keyOfPurchase, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
+import { findSale, isWaitingReturn, keyOfPurchase, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
 import { EXCHANGE_KEY, reportReturn, reportSale } from './piece-reports.ts'
 import { settlePieces } from './settle-pieces.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
@@ -296,17 +297,34 @@ export async function takeBackNamed(
   return [...now.values()].map((item) => ({ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }))
 }
 
+/** The goods that still belong to a sale. */
+async function goodsOfSale({ db }: Call, saleKey: string): Promise<Row<'protected_item'>[]> {
+  const sale = await findSale(db, saleKey)
+  const pieces = sale?.purchase_id ? await piecesOfReport(db, saleKey) : []
+  const items = await readItems(
+    db,
+    pieces.map((piece) => piece.item_id),
+  )
+  return [...items.values()].filter((item) => item.purchase_id === sale?.purchase_id && isSold(item.item_status))
+}
+
 /**
- * Takes the named goods back although their return cannot be booked: an agent has answered the till, and its gates alarm
- * for them. `isBooked`: its money counts for no sale.
+ * Takes goods back although their return cannot be booked: an agent has answered the till, and its gates alarm for them.
+ * If the return names no tag, all goods of its sale alarm. `isBooked`: its money counts for no sale.
  */
 export async function keepReturned(
   call: Call,
   store: Row<'store'>,
   request: KeptReturn,
-  { storedMs, agentId, isBooked }: { storedMs: number; agentId: string; isBooked: boolean },
+  {
+    storedMs,
+    agentId,
+    isBooked,
+    saleKey,
+  }: { storedMs: number; agentId: string; isBooked: boolean; saleKey: string | undefined },
 ): Promise<void> {
-  const { sold: ofTills, ofUntag } = await namedGoods(call, store, request, storedMs)
+  const { sold, ofUntag } = await namedGoods(call, store, request, storedMs)
+  const ofTills = namesTags(request) || saleKey === undefined ? sold : await goodsOfSale(call, saleKey)
   await reportForgotten(call, store, ofTills)
   const back = { key: returnKeyOf(store.store_id, request), storedMs, agentId, isResellable: request.resellable }
   if (!isBooked)

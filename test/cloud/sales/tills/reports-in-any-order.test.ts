@@ -431,3 +431,34 @@ describe('a tag that comes back with another sale', () => {
     }
   })
 })
+
+describe('goods of a return at an agent that cannot be booked', () => {
+  it('alarm if another return has its number', async () => {
+    const [a, b] = [await piece(), await piece()]
+    const [first, second] = [sale(30, line(1_000, [a])), sale(30, line(1_000, [b]))]
+    await report(home, 30, sold(first, knew))
+    await report(other, 30, sold(second, knew))
+    const of = ({ saleId }: Json) => back({ returnId: 'same', saleId, tillId: 'till-3', resellable: true })
+    await report(home, 5, of(first))
+    await report(other, 5, of(second))
+    expect([await statusOf(a), await statusOf(b)]).toEqual(['sellable', 'sellable'])
+  })
+
+  it.each([{ lineId: 'nope' }, { lineId: '1', quantity: 5 }])('alarm if the line does not fit: %o', async (named) => {
+    const [a, b] = [await piece(), await piece()]
+    const of = sale(30, line(1_000, [a, b], 2))
+    await report(home, 30, sold(of, knew))
+    await report(home, 5, back(requestOf({ saleId: of['saleId'], lines: [named] })))
+    expect([await statusOf(a), await statusOf(b)]).toEqual(['sellable', 'sellable'])
+  })
+
+  it('stay paid if they were sold again', async () => {
+    const epc = await piece()
+    const [first, again] = [sale(30, line(1_000, [epc])), sale(10, line(1_500, [epc]))]
+    await report(home, 30, sold(first, knew))
+    await report(home, 20, back(requestOf({ saleId: first['saleId'] })))
+    await report(home, 10, sold(again, knew))
+    await report(home, 5, back(requestOf({ saleId: first['saleId'] })))
+    expect(await statusOf(epc)).toBe('paid')
+  })
+})
