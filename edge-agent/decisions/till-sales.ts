@@ -239,9 +239,11 @@ export class TillSales {
 
   /** The sold tags whose goods came back before, which the items do not know yet. */
   #resold(sale: KeptSale, pieces: readonly SoldPiece[]): string[] {
+    const [epoch, seq] = this.#parts.items.position()
     const isBack = (name: string) => {
       const tag = this.#known(name)
-      return tag?.status === 'sellable' && tag.ver === null
+      if (tag?.status !== 'sellable' && tag?.status !== 'returned') return false
+      return tag.ver === null || tag.epoch > epoch || (tag.epoch === epoch && tag.ver > seq)
     }
     const back = new Set(pieces.flatMap(({ names }) => names.filter(isBack)))
     const tags = back.size === 0 ? [] : sale.lines.flatMap(tagsOf)

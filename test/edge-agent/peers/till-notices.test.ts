@@ -4,7 +4,7 @@ import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner, newKey } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { saleKeyOf, TillSale } from '../../../policy/till-sale.ts'
+import { saleKeyOf, saleTagHash, TillSale } from '../../../policy/till-sale.ts'
 import type { Json } from '../../support/cloud.ts'
 import { lanStore, type LanAgent } from '../../support/lan-store.ts'
 import { until } from '../../support/receiver.ts'
@@ -60,6 +60,21 @@ it('a sale, its return and another sale reach the other gates without the cloud'
   expect(statusAt(s.home, b)).toBe('paid')
   expect(await post(s.home, 'sales', sale(a))).toMatchObject({ warnings: [] })
   await becomes(s.other, a, 'paid')
+})
+
+it('a sale tells the cloud that its goods came back at another agent, on sale or not', async () => {
+  const epcs = await openTills(2)
+  for (const [n, epc] of epcs.entries()) {
+    await post(s.home, 'sales', sale(epc))
+    await becomes(s.other, epc, 'paid')
+    await post(s.other, 'returns', { returnId: `mistake${n}`, epcs: [epc], resellable: n === 0 })
+    await becomes(s.home, epc, n === 0 ? 'sellable' : 'returned')
+    expect(await post(s.home, 'sales', sale(epc))).toMatchObject({ warnings: [] })
+  }
+  const rows = s.home.agent.ledger.journal.unsent(100).rows.map((row) => row.body.evidence)
+  const resold = rows.flatMap((row) => (row?.kind === 'sale' ? [row.resold] : []))
+  const hashOf = (epc: string) => [saleTagHash({ kind: 'epc', id: epc, isValid: true })]
+  expect(resold).toEqual(epcs.flatMap((epc) => [undefined, hashOf(epc)]))
 })
 
 it('a void reaches the other gates, too, and its receipt releases nothing there', async () => {
