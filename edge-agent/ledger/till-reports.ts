@@ -102,6 +102,8 @@ const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 const TAGS_AT_ONCE = 5_000
 /** Statuses that a till gives goods that came back. */
 const CAME_BACK = ['returned', 'cancelled', 'sellable'] as const satisfies readonly ItemStatus[]
+/** The condition of the partial index: SQLite uses it only if the query repeats it. */
+const IS_BACK = `status IN (${CAME_BACK.map((status) => `'${status}'`).join(', ')})`
 
 /**
  * Sales, voids and returns that tills reported to this agent, and what they say about tags (ADR till-sales). All changes
@@ -188,7 +190,7 @@ export class TillReports {
       CAME_BACK.map((status) => [
         status,
         db.prepare<[number, number], { name: string }>(
-          `SELECT name FROM till_tag WHERE status = '${status}' AND stored_ms > ? LIMIT ?`,
+          `SELECT name FROM till_tag WHERE status = '${status}' AND ${IS_BACK} AND stored_ms > ? LIMIT ?`,
         ),
       ]),
     )
