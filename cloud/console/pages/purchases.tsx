@@ -151,7 +151,7 @@ export const purchasesPage = page<RefundsView>({
                 <Timeline entries={at.data.history} formats={at.formats} />
               </Card>
             </>
-          ) : isSearch && recent.length === 0 ? (
+          ) : isSearch && recent.length === 0 && nextCursor === undefined ? (
             <Notice tone="warn" title={t.notFound}>
               {amountForm(at).errors['amount'] ?? t.notFoundText}
             </Notice>

@@ -14,7 +14,7 @@ import { cursorField, pageLimits, type PageRequest, toPageWithinLines } from '..
 import { toPurchase, toTransactionData, type WholePurchase } from '../../shop/purchases/present.ts'
 import { Purchase, TransactionData } from '../../shop/purchases/schema.ts'
 import { rolesFrom, knownCaller } from '../../platform/foundation/caller.ts'
-import { sql } from 'kysely'
+import { sql, type SelectQueryBuilder } from 'kysely'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { claimedReceipts } from '../../../policy/receipts/receipt-token.ts'
 import { receiptCodeHash } from '../../../policy/till-sale.ts'
@@ -23,7 +23,7 @@ import { Day } from '../../shop/analytics/schema.ts'
 import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { Row } from '../../platform/persistence/schema.ts'
+import type { Row, Schema } from '../../platform/persistence/schema.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -33,13 +33,14 @@ import { refundsOfMany } from '../../shop/purchases/refund-queries.ts'
 /** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000
 const DAY_MS = 86_400_000
-/** Days in which a purchase is found by the end of its number, and by its total alone. */
-const NUMBER_DAYS = 90
+/** Days in which a purchase is found by its total alone. */
 const TOTAL_DAYS = 30
 /** Days between the first checkout and the payment of a purchase that `day` finds. */
 const OPEN_DAYS = 30
 /** Clocks of several processes may differ by this time, ms. */
 const ID_GUARD_MS = 3_600_000
+/** Newest purchases that one page looks at: no index has the payment day. */
+const LOOKED_AT = 20_000
 /** Newest lines with an EAN that one page searches. */
 const LINES_OF_EAN = 20_000
 /** A literal, because SQLite would not use the partial index with a parameter. */
@@ -69,18 +70,20 @@ interface HistoryPage {
 /** Purchases of the caller's stores, the newest first. */
 async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: number): Promise<HistoryPage> {
   const page = pageLimits(filter, defaultLimit)
-  const matching = await purchasesOf(call, filter)
-  const older = page.after === undefined ? matching : await purchasesOf(call, filter, page.after)
+  const search = await searchOf(call, filter)
+  const end = await endOfPage(call.db, search, page, page.after)
+  const older = upTo(matching(call.db, search, page.after), end)
   const rows = await older
     .selectAll()
     .orderBy('purchase_id', 'desc')
     .limit(page.limit + 1)
     .offset(page.offset)
     .execute()
-  const { items, nextCursor } = await toPageWithinLines(call.db, 'purchase_line', rows, page)
+  const { items, nextCursor = end } = await toPageWithinLines(call.db, 'purchase_line', rows, page)
+  const newest = page.after === undefined ? end : await endOfPage(call.db, search, page, undefined)
   const counted = await call.db
     .selectFrom(
-      matching
+      upTo(matching(call.db, search, undefined), newest)
         .select('purchase_id')
         .limit(EXACT_TOTAL + 1)
         .as('matching'),
@@ -88,77 +91,155 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
     .select((eb) => eb.fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
   const total = Number(counted.count)
+  const isEstimate = total > EXACT_TOTAL || newest !== undefined
   return {
     purchases: await withLines(call, items),
     total: Math.min(total, EXACT_TOTAL),
-    ...(total > EXACT_TOTAL && { totalIsEstimate: true as const }),
+    ...(isEstimate && { totalIsEstimate: true as const }),
     ...(nextCursor !== undefined && { nextCursor }),
   }
 }
 
-/**
- * Selects purchases, perhaps only older ones than `after`. Without `storeId`, selects the purchases of all stores that the
- * caller may see (ADR requests).
- */
-async function purchasesOf(call: Call, filter: HistoryFilter, after?: string) {
-  const { storeId, userId, awaitingApproval, ean, tag, day, number, saleId, receiptCode, receipt, totalCent } = filter
-  const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
+type Purchases = SelectQueryBuilder<Schema, 'purchase', object>
+
+/** A filter of a caller. Without `storeId`, it selects the purchases of all stores that the caller may see (ADR requests). */
+interface Search {
+  readonly filter: HistoryFilter
+  readonly tenant: string
+  /** Only these stores. */
+  readonly storeIds: readonly string[] | undefined
+  /** True if the index of stores has the order of the page, and not that of the account. */
+  readonly isByStore: boolean
+  /** Oldest id that the search finds, by the time in it. */
+  readonly from: string
+  /** True if lists of ids, each with an index, or lines with an EAN name all that it finds. */
+  readonly isNarrow: boolean
+  readonly narrow: readonly ((query: Purchases) => Purchases)[]
+}
+
+async function searchOf(call: Call, filter: HistoryFilter): Promise<Search> {
+  const { storeId, userId, awaitingApproval, day, number, saleId, receiptCode, receipt, totalCent, tag, ean } = filter
   const caller = knownCaller(call.caller)
-  const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
-  const [only] = storeId === undefined ? (own?.length === 1 ? own : []) : [(await ownStore(call, storeId)).store_id]
-  let query = call.db.selectFrom('purchase')
-  // A small store of a large account is found by its own index, not by that of the account.
-  if (only === undefined || userId !== undefined || totalCent !== undefined || awaitingApproval)
-    query = query.where('tenant', '=', caller.tenant)
-  else query = query.where(sql<string>`tenant || ''`, '=', caller.tenant)
-  if (after !== undefined) query = query.where('purchase_id', '<', after)
-  if (userId !== undefined) query = query.where('user_id', '=', userId)
-  if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
-  const range = rangeOf(filter.day, after)
-  if (ean !== undefined)
-    query = query.where('purchase_id', 'in', (eb) =>
-      eb
-        .selectFrom('purchase_line')
-        .select('purchase_id')
-        .where('tenant', '=', caller.tenant)
-        .where('ean', 'in', ['-', ...eansOf(ean)])
-        .where('purchase_id', '>=', range.from)
-        .where('purchase_id', '<', range.below)
-        .orderBy('purchase_id', 'desc')
-        .limit(LINES_OF_EAN),
-    )
+  const own = caller.kind === 'agent' ? [caller.storeId] : (caller.storeIds ?? undefined)
+  const storeIds = storeId === undefined ? own : [(await ownStore(call, storeId)).store_id]
+  const narrow: ((query: Purchases) => Purchases)[] = []
   if (tag !== undefined) {
     const itemIds = await itemsOfTag(call.db, caller.tenant, tag)
-    query = query.where('purchase_id', 'in', (eb) =>
-      eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
+    narrow.push((query) =>
+      query.where('purchase_id', 'in', (eb) =>
+        eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
+      ),
     )
   }
   if (saleId !== undefined || receiptCode !== undefined) {
     const field = saleId === undefined ? 'receiptCode' : 'saleId'
     if (storeId === undefined) throw invalid('storeId', `is required with ${field}`, 'missing')
     const { store_id: ownId } = await ownStore(call, storeId)
-    query = query.where('purchase_id', 'in', salesOfTills(call.db, ownId, { saleId, receiptCode }))
+    narrow.push((query) => query.where('purchase_id', 'in', salesOfTills(call.db, ownId, { saleId, receiptCode })))
+  }
+  if (number !== undefined) {
+    const end = number.toUpperCase()
+    const last = sql<string>`substr(purchase_id, 25, 6)`
+    narrow.push((query) => query.where(last, '=', end.slice(-6)).where('purchase_id', 'like', `%${end}`))
   }
   // No signature is checked: an expired receipt names its purchase, too, and the answer grants nothing.
-  if (receipt !== undefined) query = query.where('cti', 'in', ['-', ...claimedReceipts(receipt).map(({ cti }) => cti)])
+  if (receipt !== undefined)
+    narrow.push((query) => query.where('cti', 'in', ['-', ...claimedReceipts(receipt).map(({ cti }) => cti)]))
+  const isNarrow = narrow.length > 0 || ean !== undefined
+  const isByTotal = totalCent !== undefined && !isNarrow && day === undefined
+  return {
+    filter,
+    tenant: caller.tenant,
+    storeIds,
+    // A small store of a large account is found by its own index, not by that of the account.
+    isByStore:
+      storeIds !== undefined && userId === undefined && totalCent === undefined && !awaitingApproval && !isNarrow,
+    from: isByTotal ? firstIdAt('pur', call.nowMs - TOTAL_DAYS * DAY_MS) : 'pur_',
+    isNarrow,
+    narrow,
+  }
+}
+
+/** The part of a search that one index has, perhaps only purchases older than `after`. */
+function indexed(
+  db: Db,
+  { filter, tenant, storeIds, isByStore, isNarrow, from }: Search,
+  after: string | undefined,
+): Purchases {
+  const { userId, awaitingApproval, totalCent, day } = filter
+  const range = rangeOf(day, after)
+  let query: Purchases = db.selectFrom('purchase')
+  if (isByStore) query = query.where('store_id', 'in', listed(storeIds)).where(sql<string>`tenant || ''`, '=', tenant)
+  else query = query.where('tenant', '=', tenant)
+  if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
+  else if (userId !== undefined) query = query.where('user_id', '=', userId)
+  else if (totalCent !== undefined && !isNarrow) query = query.where('total_cent', '=', totalCent)
+  // With two bounds, SQLite would prefer the index of the account to that of the customer, the total or the list.
+  const unindexed = sql<string>`purchase_id || ''`
+  const plain = sql<string>`purchase_id`
+  return query
+    .where(isNarrow ? unindexed : plain, '>=', from > range.from ? from : range.from)
+    .where(isNarrow || userId !== undefined || totalCent !== undefined ? unindexed : plain, '<', range.below)
+}
+
+/** Purchases of a search, perhaps only those older than `after`. */
+function matching(db: Db, search: Search, after: string | undefined): Purchases {
+  const { filter, tenant, storeIds, isByStore, isNarrow, narrow } = search
+  const { userId, awaitingApproval, ean, day, totalCent } = filter
+  let query = indexed(db, search, after)
+  const range = rangeOf(day, after)
+  if (ean !== undefined)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb
+        .selectFrom('purchase_line')
+        .select('purchase_id')
+        .where('tenant', '=', tenant)
+        .where('ean', 'in', ['-', ...eansOf(ean)])
+        .where('purchase_id', '>=', range.from)
+        .where('purchase_id', '<', range.below)
+        .orderBy('purchase_id', 'desc')
+        .limit(LINES_OF_EAN),
+    )
+  for (const add of narrow) query = add(query)
+  if (awaitingApproval && userId !== undefined) query = query.where('user_id', '=', userId)
+  // Not plain columns: their indexes have not the rows that the page looks at.
+  if (totalCent !== undefined && (awaitingApproval || userId !== undefined || isNarrow))
+    query = query.where(sql<number>`total_cent + 0`, '=', totalCent)
   if (day !== undefined)
     query = query
-      .where('completed_ms', '>=', startOfDay(day))
-      .where('completed_ms', '<', startOfDay(addDays(day, 1)))
-      .where('purchase_id', '>=', range.from)
-      .where('purchase_id', '<', range.below)
-  // No index has the end of a number or the total, so that time limits the search.
-  if (number !== undefined)
-    query = query
-      .where('purchase_id', '>=', since(NUMBER_DAYS))
-      .where('purchase_id', 'like', `%${number.toUpperCase()}`)
-  if (totalCent !== undefined) {
-    query = query.where('total_cent', '=', totalCent)
-    const isNarrow = [day, ean, tag, saleId, receiptCode, receipt].some((named) => named !== undefined)
-    if (!isNarrow) query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
+      .where(sql<number>`completed_ms + 0`, '>=', startOfDay(day))
+      .where(sql<number>`completed_ms + 0`, '<', startOfDay(addDays(day, 1)))
+  if (storeIds !== undefined && !isByStore) query = query.where(sql<string>`store_id || ''`, 'in', listed(storeIds))
+  return query
+}
+
+/** A list for SQL, which must not be empty. */
+const listed = (storeIds: readonly string[] = []) => (storeIds.length > 0 ? [...storeIds] : ['-'])
+
+function upTo(query: Purchases, end: string | undefined): Purchases {
+  return end === undefined ? query : query.where('purchase_id', '>=', end)
+}
+
+/** Last purchase that a page looks at; undefined if it looks at all. */
+async function endOfPage(
+  db: Db,
+  search: Search,
+  { limit, offset }: { limit: number; offset: number },
+  after: string | undefined,
+): Promise<string | undefined> {
+  if (search.isNarrow) return undefined
+  const parts = search.isByStore ? listed(search.storeIds).map((id) => ({ ...search, storeIds: [id] })) : [search]
+  const share = Math.max(offset + limit + 1, Math.floor(LOOKED_AT / parts.length))
+  const ends: string[] = []
+  for (const part of parts) {
+    const looked = indexed(db, part, after).select('purchase_id').orderBy('purchase_id', 'desc')
+    const end = await looked
+      .offset(share - 1)
+      .limit(1)
+      .executeTakeFirst()
+    if (end) ends.push(end.purchase_id)
   }
-  if (only !== undefined) return query.where('store_id', '=', only)
-  return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => (a > b ? a : b))
 }
 
 /** Purchases of the sales of tills with this number, or with this code on their receipt. */
@@ -247,7 +328,7 @@ const SEARCH_FIELDS = {
     .string()
     .regex(/^[0-9A-HJKMNP-TV-Z]{6,26}$/i, 'must be the last 6 to 26 characters of a number')
     .optional()
-    .describe('Last characters of the number of the purchase, as lists show them. Searches the last 90 days.'),
+    .describe('Last characters of the number of the purchase, as lists show them.'),
   saleId: text(64)
     .optional()
     .describe('Sales of tills with this number on their receipt (recordSales). Needs `storeId`.'),
@@ -276,7 +357,7 @@ export const fetchPurchaseHistory = operation({
   description:
     'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
     '`tag` of the goods, the end of its number, its `receipt`, a code that its till printed, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
-    'returns them.',
+    'returns them. A page looks at 20,000 purchases and may have fewer than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),

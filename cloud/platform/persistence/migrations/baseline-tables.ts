@@ -165,6 +165,8 @@ export const PURCHASES: readonly string[] = [
   `CREATE INDEX purchase_by_user ON purchase (tenant, user_id, purchase_id)`,
   `CREATE INDEX purchase_by_receipt ON purchase (tenant, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
   `CREATE INDEX purchase_by_receipt_of_store ON purchase (store_id, receipt_exp, purchase_id) WHERE receipt_exp IS NOT NULL`,
+  // Last characters of the number, as people read them from a list.
+  `CREATE INDEX purchase_by_end ON purchase (tenant, (substr(purchase_id, 25, 6)), purchase_id)`,
   `CREATE INDEX purchase_by_total ON purchase (tenant, total_cent, purchase_id)`,
   `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
   `CREATE INDEX purchase_awaiting_of_tenant ON purchase (tenant, purchase_id) WHERE approval = 'awaiting'`,
