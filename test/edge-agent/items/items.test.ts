@@ -319,7 +319,7 @@ describe('the replica of the items', () => {
     again.close()
   })
 
-  it('finds the product of a label among any number of items, and none if labels of several agree', () => {
+  it('finds the product of a label among any number of items', () => {
     const made = vi.spyOn(Sqlite.prototype, 'prepare')
     const path = newFile()
     const file = diskOf(path)

@@ -6,7 +6,7 @@ import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 // Deletions are part of the housekeeping. At most ten returns wait for a sale.
-it('statements about sales, returns, tags and codes of tills use an index, however many there are', () => {
+it('statements about tills use an index', () => {
   const made = vi.spyOn(Sqlite.prototype, 'prepare')
   const folder = temporaryFolder('ledger')
   const file = join(folder, 'ledger.db')
