@@ -1,5 +1,4 @@
-import type { TillTag } from '../items/till-tags.ts'
-import type { JournalBody, TillEvidence } from '../../policy/journal.ts'
+import type { JournalBody } from '../../policy/journal.ts'
 import {
   hourOfSale,
   keptReturn,
@@ -42,6 +41,7 @@ import {
   type VoidAnswer,
 } from './assess-sale.ts'
 import { GoodsBack, type SoldPiece } from './goods-back.ts'
+import { returnRow, saleRow } from './till-rows.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
@@ -475,27 +475,4 @@ function itemsOfLines({ lines }: KeptSale, voided: VoidAnswer['items']): SaleAns
       return itemStatus === undefined ? [] : { lineId: lineIdOf(line, i), tag: id, itemStatus }
     }),
   )
-}
-
-/** Journal row of a sale. `announced`: another agent announced it before. `mayReturn`: its lines may take tags back. */
-function saleRow(
-  sale: KeptSale,
-  items: [number, number],
-  more: { resold: string[]; announced: Pick<TillTag, 'storedMs'> | undefined; mayReturn: boolean },
-): Extract<TillEvidence, { kind: 'sale' }> {
-  const { resold, announced, mayReturn } = more
-  return {
-    kind: 'sale',
-    sale,
-    items,
-    ...(resold.length > 0 && { resold }),
-    ...(announced && { announcedMs: Math.floor(announced.storedMs) }),
-    ...(!mayReturn && { withoutReturns: true as const }),
-  }
-}
-
-/** The row of a return. The cloud may not have the sale yet that its receipt or code names. */
-function returnRow(request: KeptReturn, saleKey: string | undefined): Extract<TillEvidence, { kind: 'sale_return' }> {
-  const isNamed = request.receipt !== undefined || request.codeHash !== null
-  return { kind: 'sale_return', return: request, ...(isNamed && saleKey !== undefined && { sale: saleKey }) }
 }

@@ -71,6 +71,11 @@ export async function insertCodes(db: Db, rows: readonly Row<'receipt_code'>[]):
   for (const chunk of insertChunks(rows)) await insertCode(db, chunk)
 }
 
+/** Deletes codes that a sale printed up to `untilMs`: its number is that of another sale now. */
+export async function forgetCodes(db: Db, saleKey: string, untilMs: number): Promise<void> {
+  await db.deleteFrom('receipt_code').where('stored_ms', '<=', untilMs).where('sale_key', '=', saleKey).execute()
+}
+
 /** Sales that printed this code since `sinceMs`, at most two: two are one too many. */
 export function salesWithCode(db: Db, storeId: string, code: string, sinceMs: number): Promise<Row<'receipt_code'>[]> {
   return db

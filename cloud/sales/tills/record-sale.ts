@@ -38,6 +38,7 @@ import {
   addToHour,
   countOpenSales,
   findSale,
+  forgetCodes,
   insertCodes,
   keyOfPurchase,
   piecesOfReport,
@@ -139,6 +140,7 @@ async function freeNumber(db: Db, key: string, former: Row<'till_sale'> | undefi
   const soldMs = former?.purchase_id ? former.stored_ms : purchase.created_ms
   if (atMs < soldMs + SALES_KEPT_MS) return false
   await freeIdentity(db, purchase.purchase_id)
+  await forgetCodes(db, key, atMs - SALES_KEPT_MS)
   await renameReports(db, key, keyOfPurchase({ ...purchase, cti: null }))
   return true
 }

@@ -105,7 +105,7 @@ export async function recordReturn(
   const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
   if (sale && sale.store_id !== store.store_id) throw notFound('sale of this store')
   // Identities of sales are forgotten before their purchases.
-  const former = saleKey === undefined || sale ? undefined : await findPurchaseOfReceipt(db, saleKey)
+  const former = saleKey === undefined || sale ? undefined : await purchaseWithKey(call, store, saleKey)
   const soldId = sale?.purchase_id ?? former?.purchase_id
   const made = { ...recorded, returnKey: return_key }
   if (saleKey !== undefined && soldId === undefined) {
@@ -129,6 +129,11 @@ export async function recordReturn(
     },
   ])
   return { isNew: true, result }
+}
+
+/** Finds the purchase with this key (`keyOfPurchase`). */
+async function purchaseWithKey({ db }: Call, { tenant }: Row<'store'>, key: string) {
+  return (await findPurchaseOfReceipt(db, key)) ?? findPurchase(db, tenant, key)
 }
 
 async function reportEarlier(
@@ -233,7 +238,7 @@ async function saleKeyOfReturn(
     if (purchase?.store_id !== store.store_id)
       throw notFound('receipt of this store', { path: 'receipt', fix: 'send the whole text of the QR code' })
     assertOfTill(purchase)
-    return purchase.cti ?? undefined
+    return keyOfPurchase(purchase)
   }
   if (purchaseId === undefined && tagsOf(request).length === 0)
     throw invalid(

@@ -1,3 +1,4 @@
+import { saleKeyOf, type SaleName } from '../../../policy/till-sale.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
@@ -47,6 +48,24 @@ export const findPurchaseOfReceipt = preparedRow((db, cti: string) =>
  */
 export async function freeIdentity(db: Db, purchaseId: string): Promise<void> {
   await db.updateTable('purchase').set({ cti: null }).where('purchase_id', '=', purchaseId).execute()
+}
+
+/** Finds the sale of a till, by the end of its receipt, whose number the till used again since. */
+export async function findFormerSale(
+  db: Db,
+  { storeId, exp, identity }: { storeId: string; exp: number; identity: string },
+): Promise<Row<'purchase'> | undefined> {
+  const rows = await db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('receipt_exp', '=', exp)
+    .where('cti', 'is', null)
+    .where('till', 'is not', null)
+    .execute()
+  const of = rows.filter(({ till }) => saleKeyOf(storeId, JSON.parse(till ?? '{}') as SaleName) === identity)
+  // Two sales with one number are 90 days apart.
+  return of.length === 1 ? of[0] : undefined
 }
 
 /** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */

@@ -11,7 +11,13 @@ import { type Tenant, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success, scanned } from '../../platform/operations/fields.ts'
 import { operationAlias, operation, type Call } from '../../platform/operations/operation.ts'
-import { purchaseOfCaller, purchaseIdOf, wholePurchase, findPurchaseOfReceipt } from '../purchases/queries.ts'
+import {
+  purchaseOfCaller,
+  purchaseIdOf,
+  wholePurchase,
+  findFormerSale,
+  findPurchaseOfReceipt,
+} from '../purchases/queries.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { piecesLeft } from '../../../policy/decimals.ts'
@@ -191,8 +197,16 @@ export async function readPublicReceipt(
 export async function purchaseOfReceiptText(call: Pick<Call, 'db' | 'services'>, token: string) {
   const nowMs = call.services.platform.clock.wall()
   const opened = (await openCloudReceipt(call, token)) ?? (await openAgentReceipt(call.db, token, nowMs))
-  return opened?.ok ? findPurchaseOfReceipt(call.db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
+  if (!opened?.ok) return undefined
+  const { cti, exp, storeId } = opened.claims
+  const identity = Buffer.from(cti).toString('hex')
+  const purchase = await findPurchaseOfReceipt(call.db, identity)
+  const isOther = purchase?.till && Math.abs((purchase.receipt_exp ?? exp) - exp) > OTHER_SALE_SECONDS
+  return isOther ? findFormerSale(call.db, { storeId, exp, identity }) : purchase
 }
+
+/** Receipts whose ends differ by more than this are of two sales with one number, s. A till repeats it after 90 days. */
+const OTHER_SALE_SECONDS = 45 * 86_400
 
 async function openCloudReceipt(
   { db, services }: Pick<Call, 'db' | 'services'>,

@@ -267,6 +267,28 @@ describe('a number of a sale', () => {
     },
   )
 
+  it.each(['receipt', 'code'])(
+    'that its till used again does not book a return by the %s of the first sale on the second',
+    async (how) => {
+      const receiptCodes = ['first-sale-8F2K-4711']
+      const first = { ...sale(0, line(3_300, [])), receiptCodes }
+      const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [first] })
+      const { purchaseId, receiptToken } = results[0]
+      await later(91 * DAY_MS)
+      const second = { ...sale(0, line(2_000, [])), saleId: first['saleId'] }
+      const { results: again } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [second] })
+      const request = requestOf(how === 'receipt' ? { receipt: receiptToken } : { code: receiptCodes[0] })
+      const answer = await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })
+      if (how === 'receipt') expect(answer).toMatchObject({ results: [{ purchaseId, amountCent: 3_300 }] })
+      else expect(answer).toMatchObject({ recorded: 0, errors: [{ code: 'not_found', field: 'code' }] })
+      expect((await shop.ok('fetchPurchase', { purchaseId: again[0].purchaseId })).refunded).toBe(0)
+      const own = requestOf({ receipt: again[0].receiptToken })
+      expect(await shop.ok('recordReturns', { storeId: shop.storeId, returns: [own] })).toMatchObject({
+        results: [{ purchaseId: again[0].purchaseId, amountCent: 2_000 }],
+      })
+    },
+  )
+
   it('that two agents use: a void by the second does not void the sale of the first', async () => {
     const [epc, another] = [await piece(), await piece()]
     const first = sale(30, line(1_000, [epc]))
