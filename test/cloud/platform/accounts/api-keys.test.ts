@@ -167,6 +167,7 @@ onEveryDatabase('API keys', (kind) => {
       'checkIn',
       'startCheckout',
       'fetchStore',
+      'fetchStoreNames',
       'fetchStores',
       'fetchProduct',
       'fetchProducts',
