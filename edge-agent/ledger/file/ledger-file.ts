@@ -86,6 +86,7 @@ const BASELINE = `
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
+  CREATE INDEX used_right_by_redemption ON used_right (redemption_id);
   -- EPC of the goods for which a unit of a receipt was used: each unit is for one tag. has_left: the tag left for it, also
   -- at a gate that is not sure of the direction and uses no exit right.
   CREATE TABLE unit_tag (

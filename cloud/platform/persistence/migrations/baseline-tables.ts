@@ -264,6 +264,8 @@ export const AGENTS: readonly string[] = [
   `CREATE TABLE enrolment_code (
     code_hash text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, made_by text NOT NULL, name text NOT NULL,
     expires_ms bigint NOT NULL, tries bigint NOT NULL, agent_id text)`,
+  `CREATE INDEX enrolment_code_by_tenant ON enrolment_code (tenant) WHERE agent_id IS NULL`,
+  `CREATE INDEX enrolment_code_by_expiry ON enrolment_code (expires_ms)`,
   // The one-time code of a store with which one of its agents registers a device. A new code replaces the former one.
   // `device_id`: Device that was registered with the code; null if the code is unused.
   `CREATE TABLE setup_code (

@@ -14,6 +14,7 @@ import { PROVIDERS } from '../../../../cloud/sales/payments/providers.ts'
 import { validationFindings, findingMessage, pathText } from '../../../../policy/validation-findings.ts'
 import type { Answer, Json } from '../../../support/cloud.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
+import { guardPlans, type PlanGuard } from '../../../support/plan-guard.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { limitsOf } from '../../../support/limits-of.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../../support/shop.ts'
@@ -25,6 +26,7 @@ const CREDENTIAL = { id: 'AAAA', rawId: 'AAAA', type: 'public-key' }
 /** A request of each operation that is valid except for its ids. Add a row for a new operation. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
+  fetchStoreNames: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
   insertStore: () => ({
     companyName: 'Hafenkante GmbH',
@@ -308,6 +310,7 @@ const EPCIS = base64url(`1/item/itm_${GONE}.1`)
 /** A cursor of each list. It is the id of a row that does not exist. */
 const CURSORS: Record<string, string> = {
   fetchStores: `st_${GONE}`,
+  fetchStoreNames: `st_${GONE}`,
   fetchRegistrations: `reg_${GONE}`,
   fetchAccounts: `acc_${GONE}`,
   fetchAccountStores: `st_${GONE}`,
@@ -411,6 +414,21 @@ const ENDS: [string, 'key' | 'user' | 'agent', (tx: Db, id: string) => Promise<u
   ],
 ]
 
+/** Statements that may read or sort whole tables, each with the reason. */
+const MAY_READ_ALL: readonly (readonly [RegExp, string])[] = [
+  [/^SCAN (migration|position_offset): /, 'has few rows'],
+  [/^SCAN store: select max\(position\)/, 'once when a process starts: one look into an index for each store'],
+  [/^SCAN store_product: insert into "product_count"/, 'once after a release that counts products in another way'],
+  [/^SCAN (listing_refresh|item_refresh): /, 'a job reads the start of its queue'],
+  [/^SCAN agent: select "agent_id", "tenant".* limit 100$/, 'a job reads the next agents with waiting rows'],
+  [/^SEARCH (push_delivery|product_recall): /, 'a job finds the first row of each account by its index'],
+  [/^SCAN (registration|account): .* order by "\w+"( asc)? limit \d+$/, 'a page for the operator of the platform'],
+  [/^SEARCH (store|device): select "store"."tenant", count\(/, 'a page for the operator of the platform'],
+  [/^SEARCH (operator|store_key|device): .*"store_id" = \?/, 'a store has a limit of them'],
+  [/^SEARCH (agent|store): .*"agent"/, 'an account has a limit of agents and stores'],
+  [/^SEARCH webhook: /, 'an account has a limit of webhooks'],
+]
+
 onEveryDatabase('every operation', (kind) => {
   let shop: Shop
   let stranger: Shop
@@ -421,7 +439,10 @@ onEveryDatabase('every operation', (kind) => {
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
 
+  let plans: PlanGuard
+
   beforeAll(async () => {
+    plans = guardPlans()
     shop = await openShop(kind)
     adminKey = await shop.cloud.key('admin', 'live', { account: 'Operator' })
     strangerKey = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
@@ -705,6 +726,11 @@ onEveryDatabase('every operation', (kind) => {
     }
     await server.close()
   })
+
+  if (kind === 'sqlite')
+    it('reads no table as a whole, and sorts no rows of a whole account or store', () => {
+      expect(plans.slowStatements(MAY_READ_ALL)).toEqual([])
+    })
 
   it('leaves no error in the log', () => {
     expect(shop.cloud.errors).toEqual([])
