@@ -49,6 +49,7 @@ export interface Agent {
   state: string | null;
   store_id: string;
   tenant: string;
+  till_until_ms: number | null;
   x: string;
 }
 

@@ -190,7 +190,7 @@ export const updateProtectionPolicy = operation({
         `the policy has version ${store.policy_version}, not ${expectedVersion}: read it again`,
       )
     }
-    const { home, homeEpoch } = policyOf(store)
+    const { home, homeEpoch, tillSales } = policyOf(store)
     const sent = policy as ProtectionPolicy
     if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home)
       throw invalid('policy.home', 'cannot be changed here: use moveReceiptHome')
@@ -200,6 +200,11 @@ export const updateProtectionPolicy = operation({
       .set({ policy: next, policy_version: store.policy_version + 1, min_agent: sent.minAgent ?? null })
       .where('store_id', '=', storeId)
       .execute()
+    await endTillAgents(
+      call,
+      storeId,
+      tillSales.agents.filter((agentId) => !sent.tillSales.agents.includes(agentId)),
+    )
     // Accepts a shorter policy without this check, so that a store above the limit can shorten its policy.
     if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
@@ -208,3 +213,14 @@ export const updateProtectionPolicy = operation({
     return { ...(await describePolicy(call, changed ?? store)), ...(warnings.length > 0 && { warnings }) }
   },
 })
+
+/** Notes when these agents ceased to record sales of tills: what they stored before still counts. */
+async function endTillAgents({ db, nowMs }: Call, storeId: string, agentIds: readonly string[]): Promise<void> {
+  if (agentIds.length === 0) return
+  await db
+    .updateTable('agent')
+    .set({ till_until_ms: nowMs })
+    .where('store_id', '=', storeId)
+    .where('agent_id', 'in', agentIds)
+    .execute()
+}

@@ -17,13 +17,22 @@ import { voidSaleOf } from './void-sale.ts'
 /** Agents that may have had the ledger before. */
 const PREDECESSORS = 10
 
-/** True if the policy names the agent, or the one whose ledger it continues: those rows were acknowledged. */
-async function isNamed({ db }: Call, store: Row<'store'>, agentId: string): Promise<boolean> {
+/** Time after which an agent without the cloud has no policy any more by which it takes sales, ms. */
+const POLICY_KNOWN_MS = 80 * 3_600_000
+
+/**
+ * True if the policy names the agent, or the one whose ledger it continues, or did when it stored the row: those rows
+ * were acknowledged. An agent refuses sales as soon as it knows that the policy names it no more.
+ */
+async function isNamed({ db }: Call, store: Row<'store'>, agentId: string, storedMs: number): Promise<boolean> {
   const { agents } = policyOf(store).tillSales
   let id = agentId
   for (let n = 0; n < PREDECESSORS; n++) {
     if (agents.includes(id)) return true
-    const former = (await findAgent(db, id))?.replaces
+    const agent = await findAgent(db, id)
+    const untilMs = agent?.till_until_ms ?? null
+    if (untilMs !== null && storedMs <= untilMs + POLICY_KNOWN_MS) return true
+    const former = agent?.replaces
     if (!former || (await findAgent(db, former))?.replaced_by !== id) return false
     id = former
   }
@@ -49,7 +58,7 @@ export async function applyTill(
   const store = await findStore(call.db, storeId)
   if (!store) return false
   const scope = { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs }
-  if (!(await isNamed(call, store, agentId))) {
+  if (!(await isNamed(call, store, agentId, storedMs))) {
     const about = evidence.kind === 'sale_piece' ? evidence.epc : numberOf(evidence)
     const detail = 'an agent that the policy does not name in tillSales.agents reported a sale'
     await raiseForeignEvidence(scope, { agentId, storeId }, { kind: evidence.kind, about, detail })

@@ -306,6 +306,7 @@ async function makeAgent(
     ahead_ms: null,
     state: null,
     device_states: null,
+    till_until_ms: null,
     policy_version: null,
     faults: null,
     online: null,

@@ -73,6 +73,38 @@ onEveryDatabase('a sale that a till reported to an agent', (kind) => {
     expect((await exceptions('foreign_evidence')).some(({ detail }) => /tillSales.agents/.test(detail))).toBe(true)
   })
 
+  it('counts from an agent that the policy ceased to name after it stored the sale, once', async () => {
+    const former = await enrolTestAgent(shop)
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    const name = (agents: string[]) =>
+      shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, tillSales: { agents } } })
+    await name([...policy.tillSales.agents, former.agentId])
+    const [before, unaware, later] = [await item(), await item(), await item()]
+    const sale = saleOf(before)
+    const soldMs = ago(0)
+    await name(policy.tillSales.agents)
+    const at = async (sent: Json, atMs: number) =>
+      former.report([former.row({ evidence: sold(sent as ReturnType<typeof saleOf>), atMs })])
+    await at(sale, soldMs)
+    await at(sale, soldMs)
+    await at(saleOf(unaware), ago(0))
+    await shop.cloud.db.database.write((db) =>
+      db
+        .updateTable('agent')
+        .set({ till_until_ms: ago(81 * 3_600_000) })
+        .where('agent_id', '=', former.agentId)
+        .execute(),
+    )
+    await at(saleOf(later), ago(0))
+    expect([await statusOf(before), await statusOf(unaware), await statusOf(later)]).toEqual([
+      'paid',
+      'paid',
+      'sellable',
+    ])
+    const { recorded, repeated } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    expect([recorded, repeated]).toEqual([0, 1])
+  })
+
   it('counts from the agent that continues the ledger of a named one', async () => {
     const former = await enrolTestAgent(shop)
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
