@@ -24,6 +24,7 @@ export const AGENT_ERRORS = {
   operator_required: { status: 403, fix: 'Let an operator sign in at the device, or send X-Untag-Operator.' },
   not_home: { status: 403, fix: 'Wait until both agents have the newest policy.' },
   notice_not_genuine: { status: 403, fix: 'Wait until both agents have the newest policy.' },
+  notices_missing: { status: 409, fix: 'Nothing: the other agent announces all again.' },
   sales_refused: { status: 403, fix: 'Wait until both agents have the newest policy.' },
   release_refused: { status: 403, fix: 'Call staff: the gates may alarm for these goods.' },
   setup_code_wrong: { status: 403, fix: 'Compare the code with the console of the manager, or ask for a new one.' },

@@ -413,7 +413,7 @@ export const AGENT_OPERATIONS = {
     needsCredential: false,
     request: requests.TillNoticeRequest,
     response: answers.Done,
-    errors: ['sales_refused', 'notice_not_genuine', 'too_many_questions', ...LEDGER_ERRORS],
+    errors: ['sales_refused', 'notices_missing', 'notice_not_genuine', 'too_many_questions', ...LEDGER_ERRORS],
   },
   announceRelease: {
     method: 'POST',

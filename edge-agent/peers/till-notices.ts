@@ -34,6 +34,7 @@ type NoticeReply =
   | { kind: 'taken' }
   | { kind: 'not_genuine' }
   | { kind: 'refused'; why: string }
+  | { kind: 'missing' }
   | { kind: 'too_many'; retryAfterSeconds: number }
 
 interface TillNoticesParts {
@@ -53,6 +54,10 @@ interface TillNoticesParts {
 const STORE_AFTER_MS = 10_000
 /** Metadata key, before the id of the other agent: last change that it acknowledged. */
 const ACKED = 'till_notice '
+/** Metadata key, before the id of the other agent: last change that came from it. */
+const TAKEN = 'till_taken '
+/** Code with which an agent asks for all changes again. */
+const MISSING = 'notices_missing'
 
 /** Delivery to one agent. */
 interface Peer {
@@ -115,6 +120,9 @@ export class TillNotices {
     const exp = isForwarded ? iat + RECEIPT_LIFE : notice.data.exp
     const isCurrent = iat - CLOCKS_DIFFER_S <= nowMs / 1_000 && nowMs / 1_000 < exp + CLOCKS_DIFFER_S
     if (timeTrust !== 'none' && !isCurrent) return { kind: 'refused', why: 'the time of the notice is not current' }
+    // The data folder of this agent comes from an older copy: the sender believes that it has the changes in between.
+    const changes = isForwarded ? undefined : notice.data.changes
+    if (changes && changes.after > Number(ledger.metadata.get(TAKEN + iss) ?? 0)) return { kind: 'missing' }
     // A tag may pass for each piece.
     const named = pieces.reduce((sum, { count }) => sum + Math.max(1, count), tags.length + codes.length)
     const retryAfterSeconds = this.#take(iss, named)
@@ -140,6 +148,7 @@ export class TillNotices {
       const latestS = (isForwarded ? Math.min(fromS, iat) : fromS) + RECEIPT_LIFE + CLOCKS_DIFFER_S
       const limited = codes.map((code) => ({ ...code, exp: Math.min(code.exp, latestS) }))
       ledger.till.receiveCodes(limited, iss, trust.policy?.policy.home === agentId ? text : undefined)
+      if (changes) ledger.metadata.set(TAKEN + iss, String(changes.last))
     })
     onChanged()
     if (ended > 0) this.send()
@@ -224,11 +233,16 @@ export class TillNotices {
       const { last, ...said } = ledger.till.changesAfter(peer.acked)
       const url = storeAgent(trust, agentId)?.url
       if (last === undefined || !url) return 'done'
-      const body = { notice: this.#sign(said) }
+      const body = { notice: this.#sign({ ...said, changes: { after: peer.acked, last } }) }
       const answer = await httpClient(`${url}/v1`, fetch, platform).post('till-notices', body, {
         timeoutMs: ANSWER_WITHIN_MS,
       })
       if (answer.kind === 'unreachable') return 'later'
+      if (answer.kind !== 'answered' && answer.code === MISSING && peer.acked > 0) {
+        log.warn({ agentId }, 'another agent lacks earlier sales of tills: they are announced again')
+        peer.acked = 0
+        continue
+      }
       if (answer.kind !== 'answered') {
         // The other agent may have an older policy, or too much to do.
         log.warn({ agentId, code: answer.code }, `another agent refused sales of tills: ${answer.message}`)
@@ -240,7 +254,7 @@ export class TillNotices {
     return 'done'
   }
 
-  #sign(said: Pick<TillNotice, 'tags' | 'codes' | 'pieces'>): string {
+  #sign(said: Pick<TillNotice, 'tags' | 'codes' | 'pieces' | 'changes'>): string {
     const { agentId, storeId, clock, signer } = this.#parts
     const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, TILL_NOTICE_LIFE), iss: agentId, ...said }
     return signDocument(DOCUMENT_KINDS.tillNotice, claims, signer())

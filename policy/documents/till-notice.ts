@@ -81,5 +81,10 @@ export const TillNotice = z.strictObject({
     .max(NOTICE_TAGS_LIMIT),
   codes: z.array(SoldCode).max(NOTICE_TAGS_LIMIT),
   pieces: z.array(SoldPiece).max(NOTICE_TAGS_LIMIT),
+  /**
+   * Numbers of the sender's changes: the notice has those after `after`, up to `last`. Absent from a notice that the
+   * receipt home forwards.
+   */
+  changes: z.strictObject({ after: z.int().min(0), last: z.int().min(0) }).optional(),
 })
 export type TillNotice = z.infer<typeof TillNotice>

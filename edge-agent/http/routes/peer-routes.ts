@@ -63,6 +63,8 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     const result = await notices.inTurn(() => agent.tillNotices.receive(body.notice)).finally(release)
     if (result.kind === 'taken') return reply(c, 'announceTillSales', { success: true })
     if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
+    if (result.kind === 'missing')
+      return fail(c, 409, 'notices_missing', 'this agent lacks earlier changes: announce all again')
     if (result.kind === 'refused') return fail(c, 403, 'sales_refused', `the notice was rejected: ${result.why}`)
     return refuse(c, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })

@@ -1,3 +1,4 @@
+import { cpSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { expect, it } from 'vitest'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
@@ -75,6 +76,28 @@ it('a sale tells the cloud that its goods came back at another agent, on sale or
   const resold = rows.flatMap((row) => (row?.kind === 'sale' ? [row.resold] : []))
   const hashOf = (epc: string) => [saleTagHash({ kind: 'epc', id: epc, isValid: true })]
   expect(resold).toEqual(epcs.flatMap((epc) => [undefined, hashOf(epc)]))
+})
+
+it('an agent whose data folder comes from an older copy learns with the next notice what it had acknowledged', async () => {
+  const [a = '', b = '', c = ''] = await openTills(3)
+  await s.kill(s.other)
+  const copy = `${s.other.folder}-copy`
+  cpSync(s.other.folder, copy, { recursive: true })
+  await s.run(s.other)
+  await s.ready(s.other)
+  await post(s.home, 'sales', sale(a, b))
+  await post(s.home, 'returns', { returnId: 'r1', epcs: [b] })
+  await becomes(s.other, b, 'returned')
+  await s.kill(s.other)
+  rmSync(s.other.folder, { recursive: true })
+  cpSync(copy, s.other.folder, { recursive: true })
+  await s.run(s.other)
+  await s.ready(s.other)
+  expect(statusAt(s.other, a)).toBe('sellable')
+  await post(s.home, 'sales', sale(c))
+  await becomes(s.other, c, 'paid')
+  await becomes(s.other, a, 'paid')
+  expect(statusAt(s.other, b)).toBe('returned')
 })
 
 it('a void reaches the other gates, too, and its receipt releases nothing there', async () => {
