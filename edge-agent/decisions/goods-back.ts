@@ -10,7 +10,7 @@ import {
 import { piecesLeft } from '../../policy/decimals.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
-import type { Replica } from '../items/replica.ts'
+import { identifiersOf, type Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { UNSEEN_STEP, type StoredSale, type TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
@@ -159,7 +159,7 @@ export class GoodsBack {
   #moveOne(keys: readonly string[], { status, nowMs, seq }: MovedTo, isNamed: boolean, sales: Set<string>): MovedTag[] {
     const {
       items,
-      ledger: { till },
+      ledger: { till, claims },
     } = this.#parts
     const [first] = keys
     if (first === undefined) return []
@@ -167,6 +167,8 @@ export class GoodsBack {
     // A return of a tag that is neither an item nor sold here says nothing to a gate.
     const isUnknown = item === undefined && till.tag(first) === undefined
     const isBack = !isUnknown && (mayComeBack(item) || (isNamed && item?.status === 'sellable'))
+    // The next sale has its own right to a release.
+    if (isBack && !claims.hasNoTags) claims.forgetTags(identifiersOf(keys))
     if (isBack)
       for (const key of keys) {
         const sale = till.tag(key)?.sale ?? null

@@ -1,7 +1,7 @@
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
-import { comparableIdentifier, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import { comparableIdentifier, type ItemIdentifierInput, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Log } from '../log.ts'
@@ -59,6 +59,11 @@ function* namesOf(keys: Iterable<string>): Iterable<{ kind: (typeof KINDS)[numbe
     const kind = KINDS.find((each) => LETTERS[each] === key[0])
     if (kind) yield { kind, name: key.slice(1) }
   }
+}
+
+/** The identifiers with these keys. */
+export function identifiersOf(keys: Iterable<string>): ItemIdentifierInput[] {
+  return [...namesOf(keys)].map(({ kind, name }) => ({ [kind]: name }))
 }
 
 interface ReplicaParts {

@@ -93,6 +93,30 @@ it.each([false, true])(
   },
 )
 
+it.each([
+  [false, true],
+  [true, true],
+  [true, false],
+])('releases once more what came back and was sold again: offline first %s, then %s', async (first, then) => {
+  const headers = { authorization: `Bearer ${credential}` }
+  const epc = await newItem()
+  if (first) await offline()
+  await sell(sale([epc]))
+  expect(await place(epc)).toMatchObject(RELEASED)
+  await store.world.advance(120_000)
+  if (first !== then) {
+    await offline(then)
+    await store.until('the report', () => store.agent.ledger.journal.waiting === 0 || then)
+  }
+  const body = { returnId: `r${number}`, epcs: [epc], resellable: true }
+  await store.local('/v1/returns', { method: 'POST', body, headers })
+  expect((await place(epc)).authorized).toBe(false)
+  await store.world.advance(120_000)
+  await sell(sale([epc]))
+  expect(await place(epc)).toMatchObject(RELEASED)
+  expect((await place(epc)).authorized).toBe(false)
+})
+
 it('releases offline neither by a receipt nor for an operator what another till or the app sold', async () => {
   const { storeId, products } = store.shop
   const { operatorId } = await call('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })
