@@ -102,7 +102,6 @@ export const fetchStoreNames = operation({
   roles: rolesFrom('viewer'),
   summary: 'Lists names and addresses of the stores of the account, for a choice.',
   description: 'Faster than fetchStores for accounts with many stores. Sorted by creation time.',
-  callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({
     limit: z.int().min(1).max(NAMES_PAGE).optional().describe(`Default: ${NAMES_PAGE}.`),
