@@ -96,7 +96,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/apply-till.js',
-        'if (!(await isNamed(call, store, agentId))) {',
+        'if (!(await isNamed(call, store, agentId, storedMs))) {',
         'if (agentId === undefined) {',
       ),
     ],
