@@ -83,10 +83,12 @@ const ANALYTICS: readonly string[] = [
     store_id text NOT NULL, user_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,
     PRIMARY KEY (store_id, user_id))`,
   `CREATE INDEX follower_by_user ON follower (tenant, user_id)`,
+  `CREATE INDEX follower_by_age ON follower (since_ms)`,
   `CREATE TABLE offer_favorite (
     store_id text NOT NULL, offer_id text NOT NULL, user_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,
     PRIMARY KEY (store_id, offer_id, user_id))`,
   `CREATE INDEX offer_favorite_by_user ON offer_favorite (tenant, user_id)`,
+  `CREATE INDEX offer_favorite_by_age ON offer_favorite (since_ms)`,
 ]
 
 /** Payment providers of stores, payments and refunds. */

@@ -4,10 +4,19 @@ import { deletedBeforeMs, parseKeepDays, type KeepDays } from '../../../../cloud
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
 import { Retention } from '../../../../cloud/service/retention/apply-retention.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { guardPlans } from '../../../support/plan-guard.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 
 const DAY_MS = 86_400_000
+
+/** Statements that may read whole tables, each with the reason. */
+const MAY_READ_ALL: readonly (readonly [RegExp, string])[] = [
+  [/^SCAN position_offset: /, 'has one row'],
+  [/^SCAN (store|agent|audit_head): select "\w+" from "\w+" limit \d+$/, 'the next owners of rows, each by its key'],
+  [/^(SCAN|SEARCH) store_closing: /, 'a store has one a day, and keeps its last one'],
+  [/^SCAN operator: /, 'a store has a limit of operators'],
+]
 
 describe('the periods of retention', () => {
   it('of bookkeeping begin at the end of the year', () => {
@@ -72,6 +81,13 @@ onEveryDatabase('retention', (kind) => {
     expect(await counts(...tables)).toEqual(before)
     expect(shop.cloud.errors).toEqual([])
   })
+
+  if (kind === 'sqlite')
+    it('finds what is old by an index', async () => {
+      const plans = guardPlans()
+      await apply(364)
+      expect(plans.slowStatements(MAY_READ_ALL)).toEqual([])
+    })
 
   it('deletes reports, moves and push subscriptions after a year, and customers after three', async () => {
     await apply(366)
