@@ -221,7 +221,7 @@ export class TillSales {
       answer: JSON.stringify(answer),
       remaining: JSON.stringify(left),
       valueCent: this.#valueOf(sale),
-      hour: hourOfSale(sale, nowMs),
+      hour: state === 'paid' ? hourOfSale(sale, nowMs) : 0,
       storedMs: nowMs,
       seq,
     }

@@ -26,7 +26,7 @@ export interface StoredSale {
   /** Goods that have not come back, by line: JSON. */
   readonly remaining: string
   readonly valueCent: number
-  /** Hour in which it counts against the limits (`hourOfSale`). */
+  /** Hour in which it counts against the limits (`hourOfSale`); 0 if it does not count, because it is not paid. */
   readonly hour: number
   /** Trusted time, ms. */
   readonly storedMs: number
@@ -147,7 +147,7 @@ export class TillReports {
          tags = excluded.tags, answer = excluded.answer, remaining = excluded.remaining, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
     )
     this.#hour = db.prepare<[string, number], { sales: number; valueCent: number }>(
-      "SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND hour = ? AND state <> 'open' AND content <> ''",
+      'SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND hour = ?',
     )
     this.#open = db.prepare<[string, number], { n: number }>(
       "SELECT COUNT(*) AS n FROM sale WHERE till_id = ? AND stored_ms > ? AND state = 'open'",

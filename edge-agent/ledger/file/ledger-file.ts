@@ -117,7 +117,7 @@ const BASELINE = `
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
     answer TEXT NOT NULL, remaining TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
-  CREATE INDEX sale_by_hour ON sale (till_id, hour);
+  CREATE INDEX sale_by_hour ON sale (till_id, hour, value_cent);
   CREATE INDEX sale_by_time ON sale (stored_ms);
   CREATE INDEX sale_by_row ON sale (seq);
   -- sale_key, request: of a return that waits for its sale.

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
+import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { guardPlans } from '../../support/plan-guard.ts'
@@ -32,4 +33,17 @@ it('the statements of an agent read no table as a whole', () => {
   ledger.close()
   rmSync(folder, { recursive: true })
   expect(guard.slowStatements(MAY_READ_ALL)).toEqual([])
+})
+
+it('what a till sold in an hour is read from an index alone: it may be thousands of sales', () => {
+  const folder = temporaryFolder('plans')
+  const db = openLedgerFile(join(folder, 'ledger.db'))
+  const plan = db
+    .prepare<[], { detail: string }>(
+      'EXPLAIN QUERY PLAN SELECT COUNT(*), SUM(value_cent) FROM sale WHERE till_id = 1 AND hour = 1',
+    )
+    .all()
+  db.close()
+  rmSync(folder, { recursive: true })
+  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringContaining('COVERING INDEX sale_by_hour')])
 })
