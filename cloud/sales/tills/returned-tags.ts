@@ -147,12 +147,10 @@ async function assertMayComeBack(
     const purchase = await findPurchase(call.db, sold[0]?.tenant ?? '', purchaseId)
     if (purchase && !isOlder(storedMs, purchase)) assertOfTill(purchase)
   }
+  // The next sale of goods that count as unsold may be on its way. Only staff end a hold.
+  const mayWait = (status: string) => MAY_BE_SOLD.has(status) && (status !== 'cancelled' || agentId !== undefined)
   for (const { item_status: from } of items)
-    // Only staff end a hold.
-    if (
-      from === 'exception_hold' ||
-      (from !== 'returned' && from !== 'sellable' && !mayItemMove(from as ItemStatus, 'returned'))
-    )
+    if (from === 'exception_hold' || !(mayWait(from) || mayItemMove(from as ItemStatus, 'returned')))
       throw precondition('illegal_move', `an item that is ${from} cannot come back at a till: use updateItemStatus`, {
         allowedNext: nextItemStatuses(from as ItemStatus),
       })

@@ -339,7 +339,8 @@ function moveOf(
   const [last] = reports.filter(isReturn).sort((a, b) => b.at_ms - a.at_ms)
   if (!last) return undefined
   const isOver = isSold(status) && (isBack || (current !== undefined && returns.has(current.report_key)))
-  return isOver || (status === 'returned' && last.resellable === 1) ? { by: last, to: undefined } : undefined
+  const mayGoOnSale = last.resellable === 1 && (status === 'returned' || (status === 'cancelled' && isBack))
+  return isOver || mayGoOnSale ? { by: last, to: undefined } : undefined
 }
 
 async function bindTo(

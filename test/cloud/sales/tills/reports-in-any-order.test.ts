@@ -94,6 +94,21 @@ describe('a piece', () => {
     }
   })
 
+  it.each([true, false])(
+    'that was voided, rung up again and comes back at another agent is for sale; its return arrives first: %s',
+    async (isReturnFirst) => {
+      const epc = await piece()
+      const [first, again] = [sale(60, line(1_000, [epc])), sale(50, line(1_000, [epc]))]
+      await report(home, 60, sold(first))
+      await report(home, 55, voided(first))
+      expect(await statusOf(epc)).toBe('cancelled')
+      if (isReturnFirst) await report(other, 10, back(requestOf({ epcs: [epc] })))
+      await report(home, 50, sold(again))
+      if (!isReturnFirst) await report(other, 10, back(requestOf({ epcs: [epc] })))
+      expect([await statusOf(epc), await refundedOf(again)]).toEqual(['sellable', 10])
+    },
+  )
+
   it('is booked by the return that names its sale before a return by its tag', async () => {
     const epc = await piece()
     const [first, again] = [sale(30, line(1_000, [epc])), sale(20, line(1_500, [epc]))]
