@@ -167,7 +167,6 @@ onEveryDatabase('API keys', (kind) => {
       'checkIn',
       'startCheckout',
       'fetchStore',
-      'fetchStoreNames',
       'fetchStores',
       'fetchProduct',
       'fetchProducts',
