@@ -12,6 +12,7 @@ import {
 } from '../../policy/till-sale.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { MAY_BE_SOLD } from '../items/till-tags.ts'
 import { leftOfSale, type LeftOfSale, type SoldPiece } from './goods-back.ts'
 import { mayComeBack, moreItems, recalledLines, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -145,8 +146,8 @@ export function assessSale(
         for (const name of own) pieceOf.set(name, piece)
         if (item) known++
       }
-      // The sale of goods that are for sale may be on its way from another agent.
-      const mayBeBack = mayComeBack(item) || item?.status === 'sellable'
+      // The sale of goods that count as unsold may be on its way from another agent.
+      const mayBeBack = mayComeBack(item) || (item !== undefined && MAY_BE_SOLD.has(item.status))
       const isBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
       const comesBack = isBack && mayReturn
       if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })

@@ -11,6 +11,7 @@ import { piecesLeft } from '../../policy/decimals.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { identifiersOf, type Replica } from '../items/replica.ts'
+import { MAY_BE_SOLD } from '../items/till-tags.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { UNSEEN_STEP, type StoredSale, type TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
@@ -166,7 +167,9 @@ export class GoodsBack {
     const item = items.findByKey(first)
     // A return of a tag that is neither an item nor sold here says nothing to a gate.
     const isUnknown = item === undefined && till.tag(first) === undefined
-    const isBack = !isUnknown && (mayComeBack(item) || (isNamed && item?.status === 'sellable'))
+    // The next sale of goods that count as unsold may be on its way from another agent.
+    const isUnseen = item !== undefined && MAY_BE_SOLD.has(item.status)
+    const isBack = !isUnknown && (mayComeBack(item) || (isNamed && isUnseen))
     // The next sale has its own right to a release.
     if (isBack && !claims.hasNoTags) claims.forgetTags(identifiersOf(keys))
     if (isBack)
@@ -174,7 +177,7 @@ export class GoodsBack {
         const sale = till.tag(key)?.sale ?? null
         if (sale !== null) sales.add(sale)
         if (sale !== null) this.#endPieces(sale, nowMs)
-        till.saveTag(key, status, nowMs, seq, sale, item?.status === 'sellable' ? UNSEEN_STEP : 1)
+        till.saveTag(key, status, nowMs, seq, sale, isUnseen ? UNSEEN_STEP : 1)
       }
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
   }

@@ -21,7 +21,7 @@ export interface TillTags {
 export const NO_TILL_TAGS: TillTags = { tag: () => undefined, in: () => [] }
 
 /** Tills also sell goods that came back before staff checked them, and ring goods up again after a void. */
-const MAY_BE_SOLD: ReadonlySet<ItemStatus> = new Set(['sellable', 'returned', 'cancelled'])
+export const MAY_BE_SOLD: ReadonlySet<ItemStatus> = new Set(['sellable', 'returned', 'cancelled'])
 
 /**
  * A report of a till changes only what the till can know: goods that may be sold are paid, and goods that were sold

@@ -100,6 +100,28 @@ it('an agent whose data folder comes from an older copy learns with the next not
   expect(statusAt(s.other, b)).toBe('returned')
 })
 
+it.each(['returned', 'cancelled'] as const)(
+  'goods that were %s, are sold here and come back at an agent that hears of the sale later, alarm at both',
+  async (status) => {
+    const [epc = ''] = await openTills(1)
+    const first = sale(epc)
+    await post(s.home, 'sales', first)
+    await becomes(s.other, epc, 'paid')
+    if (status === 'returned') await post(s.home, 'returns', { returnId: 'first', epcs: [epc] })
+    else await post(s.home, 'sales/void', { saleId: first.saleId })
+    await becomes(s.other, epc, status)
+    s.onLan = () => 'cut'
+    await post(s.home, 'sales', sale(epc))
+    expect(statusAt(s.home, epc)).toBe('paid')
+    await post(s.other, 'returns', { returnId: 'back', epcs: [epc], resellable: true })
+    s.onLan = () => 'pass'
+    await until('both notices', async () =>
+      s.nodes.every(({ agent }) => agent.tillNotices.acknowledged >= agent.ledger.till.lastChange),
+    )
+    expect([statusAt(s.home, epc), statusAt(s.other, epc)]).not.toContain('paid')
+  },
+)
+
 it('a void reaches the other gates, too, and its receipt releases nothing there', async () => {
   const [epc = ''] = await openTills(1)
   const sold = sale(epc)
