@@ -218,6 +218,11 @@ export interface Operation {
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
+   * Counts a try of a secret that can be guessed. Runs in a transaction of its own before `prepare` and `run`: of many
+   * tries at once, none above the limit is compared. A try stays counted if the answer is 401.
+   */
+  readonly countTry: ((call: Call, input: unknown) => Promise<SettleTry>) | undefined
+  /**
    * Expensive computation for `run`, outside of the transaction. The computation reads committed data and rejects the
    * same input as `run`. If the request already has a stored response, `perform` skips the computation.
    */
@@ -274,8 +279,12 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   formats?: readonly ResponseFormat[]
 }
 
+/** Removes a counted try from the counts, because the secret was right, or was not compared. */
+export type SettleTry = (db: Db, isRight: boolean) => Promise<void>
+
 type Implementation<I extends z.ZodType, O extends z.ZodType, P> =
   | {
+      countTry?(call: Call, input: z.output<I>): Promise<SettleTry>
       prepare?(call: Call, input: z.output<I>): Promise<P>
       run(call: Call, input: z.output<I>, prepared: P): Promise<Serializable<z.input<O>>>
     }
@@ -305,6 +314,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     multipart: undefined,
     formats: [],
     ...declaration,
+    countTry: 'countTry' in declaration ? (declaration.countTry as Operation['countTry']) : undefined,
     prepare: 'prepare' in declaration ? (declaration.prepare as Operation['prepare']) : undefined,
     run: 'run' in declaration ? (declaration.run as Operation['run']) : notRunDirectly,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,

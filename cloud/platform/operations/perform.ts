@@ -16,7 +16,7 @@ import {
   readSourceOf,
   writeFor,
 } from './call-context.ts'
-import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
+import { needsPackage, type Call, type Operation, type Services, type SettleTry } from './operation.ts'
 import { storeErrorResponse, responseSealer, type ResponseSealer } from './stored-response.ts'
 import { validate, type StreamedResponse } from './validation.ts'
 import { assert } from '../../../policy/assert.ts'
@@ -25,7 +25,7 @@ import { assert } from '../../../policy/assert.ts'
  * Performs every operation, over HTTP and MQTT (ADR requests). Validates the input and checks the package. Checks the
  * caller's rights again when it reads or changes data, because they may have ended since the request was admitted.
  *
- * If the operation changes data, runs `prepare`. One transaction then looks for a stored response, runs the operation,
+ * If the operation changes data, runs `countTry` and `prepare`. One transaction then looks for a stored response, runs the operation,
  * writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts` performs
  * operations of several transactions.
  */
@@ -105,20 +105,22 @@ async function performChange(
   const identity = identityOf(request)
   const stored = responseSealer(request, services)
   const replay = (response: StoredResponse): OperationResult => ({ replayed: true, ...response })
+  const hasFirstSteps = operation.countTry !== undefined || operation.prepare !== undefined
   let after: (() => void | Promise<void>)[] = []
+  let settleTry: SettleTry | undefined
   try {
-    if (operation.prepare) await assertRights(request, database.reads, services)
+    if (hasFirstSteps) await assertRights(request, database.reads, services)
     const known =
-      operation.prepare &&
-      identity &&
-      (await findStored(database.reads, identity, stored, services.platform.clock.wall()))
+      hasFirstSteps && identity && (await findStored(database.reads, identity, stored, services.platform.clock.wall()))
     if (known) return replay(known)
+    settleTry = await countTryFirst(request, input, database, services)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await writeFor(database, request, async (db, isTogether) => {
       await assertRights(request, db, services)
       const nowMs = services.platform.clock.wall()
       const earlier = identity && (await findStored(db, identity, stored, nowMs))
       after = []
+      await settleTry?.(db, !earlier)
       if (earlier) return replay(earlier)
       const opened = openCall(request, db, services, { mayRetry, isTogether })
       const answer: StoredResponse = {
@@ -139,8 +141,27 @@ async function performChange(
       await wait(database.reads)
       return performChange(request, input, database, services, false)
     }
+    const isWrong = error instanceof Failure && error.code === 'unauthenticated'
+    if (!isWrong && settleTry) await database.write(async (db) => settleTry?.(db, false))
     return storeErrorResponse(await settleRefusal(error, database), identity, request, database, services)
   }
+}
+
+/** Counts a try of a secret, and commits that before the secret is compared. */
+async function countTryFirst(
+  request: OperationRequest,
+  input: unknown,
+  database: Database,
+  services: Services,
+): Promise<SettleTry | undefined> {
+  const { countTry } = request.operation
+  return (
+    countTry &&
+    writeFor(database, request, async (db) => {
+      await assertRights(request, db, services)
+      return countTry(openCall(request, db, services).call, input)
+    })
+  )
 }
 
 /** Runs `afterRefusal` of an error. Returns the error that the caller gets. */

@@ -12,7 +12,7 @@ import {
   failedSignIn,
   severalAccounts,
   signedIn,
-  assertMayTry,
+  countTry,
   type SignInSubjects,
 } from './sign-in-operations.ts'
 import { endUnprovenAccess } from './session-operations.ts'
@@ -194,20 +194,18 @@ export const finishOpenIdSignIn = operation({
   }),
   response: SignInAnswer,
   example: { flow: 'k1.…', query: 'code=…&state=…' },
+  countTry: (call, { flow }) => countTry(call, subjectsOf(call, openFlow<SealedFlow>(call, FLOW, flow))),
   async prepare(call, { flow, query }) {
     const provider = providerOf(call)
     const choice = openFlow<SealedChoice>(call, CHOICE, flow)
     const opened = choice ? undefined : openFlow<SealedFlow>(call, FLOW, flow)
-    const subjects = subjectsOf(call, opened)
-    await assertMayTry(call.db, subjects, call.nowMs)
-    if (choice) return { identity: choice.expiresMs > call.nowMs ? choice.identity : undefined, choice, subjects }
+    if (choice) return { identity: choice.expiresMs > call.nowMs ? choice.identity : undefined, choice }
     const identity = opened && opened.expiresMs > call.nowMs ? await provider.finish(query, opened) : undefined
-    return { identity, choice, subjects }
+    return { identity, choice }
   },
-  async run(call, { account, device = '' }, { identity, choice, subjects }) {
+  async run(call, { account, device = '' }, { identity, choice }) {
     const isUsable = choice === undefined || (await useChallenge(call.db, choice))
-    if (!identity || !isUsable)
-      throw failedSignIn(subjects, call.nowMs, 'the sign-in expired or was cancelled: start again')
+    if (!identity || !isUsable) throw failedSignIn('the sign-in expired or was cancelled: start again')
     const user = await chosenUser(call, identity, account)
     const mustConfirm = user.totp_secret !== null && !identity.hasSecondFactor
     return signedIn(call, user, {

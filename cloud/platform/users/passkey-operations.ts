@@ -34,7 +34,7 @@ import {
 } from './passkeys.ts'
 import { Device, SignInAnswer } from './schema.ts'
 import { writeSecondFactor } from './sessions.ts'
-import { addressOf, failedSignIn, signedIn, assertMayTry, clearFailures } from './sign-in-operations.ts'
+import { addressOf, countTry, failedSignIn, signedIn } from './sign-in-operations.ts'
 import { accountName, findUser } from './user-queries.ts'
 import type { Row } from '../persistence/schema.ts'
 
@@ -360,9 +360,10 @@ export const signInWithPasskey = operation({
       response: { clientDataJSON: EXAMPLE_CLIENT_DATA, authenticatorData: 'SZYN5YgOjGh0', signature: 'MEUCIQDx' },
     },
   },
+  countTry: (call, { credential }) =>
+    countTry(call, { user: `passkey ${credential.id}`, address: addressOf(call.caller) }),
   async prepare(call, { credential }) {
     const site = requiredSite(call)
-    await assertMayTry(call.db, subjectsOf(call, credential.id), call.nowMs)
     const challenge = challengeOf(credential)
     const passkey = await findPasskey(call.db, credential.id)
     if (challenge === undefined || !passkey) return undefined
@@ -370,8 +371,6 @@ export const signInWithPasskey = operation({
     return verified && { ...verified, former: passkey.counter }
   },
   async run(call, { credential, device = '' }, verified) {
-    const subjects = subjectsOf(call, credential.id)
-    await assertMayTry(call.db, subjects, call.nowMs)
     const challenge = challengeOf(credential) ?? ''
     const open = openChallenge(call.services.authority.sealer, challenge, call.nowMs)
     const passkey = await findPasskeyToSignIn(call.db, credential.id)
@@ -380,23 +379,13 @@ export const signInWithPasskey = operation({
     const isRight = verified && open && passkey?.counter === verified.former
     const isOwn = user && credential.response.userHandle === userHandleOf(user.user_id)
     if (!isRight || !isOwn || !(await useChallenge(call.db, open)))
-      throw failedSignIn(
-        subjects,
-        call.nowMs,
-        'this passkey is unknown or was not accepted: try again, or sign in with your password',
-      )
+      throw failedSignIn('this passkey is unknown or was not accepted: try again, or sign in with your password')
     const { counter, backed_up } = verified
     await call.db
       .updateTable('user_passkey')
       .set({ counter, backed_up, last_used_ms: call.nowMs })
       .where('credential_id', '=', credential.id)
       .execute()
-    await clearFailures(call.db, subjects)
     return signedIn(call, user, { state: 'active', hasSecondFactor: true, userAgent: device })
   },
-})
-
-const subjectsOf = (call: Call, credentialId: string) => ({
-  user: `passkey ${credentialId}`,
-  address: addressOf(call.caller),
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { userCaller, EVERY_ROLE } from '../foundation/caller.ts'
-import { Failure, precondition } from '../foundation/failure.ts'
+import { precondition } from '../foundation/failure.ts'
 import { Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { Row } from '../persistence/schema.ts'
@@ -14,7 +14,7 @@ import {
 } from './session-operations.ts'
 import { Device, SignInAnswer } from './schema.ts'
 import { endSession, findSession, writeSecondFactor } from './sessions.ts'
-import { addressOf, failedSignIn, signedIn, assertMayTry, clearFailures } from './sign-in-operations.ts'
+import { addressOf, countTry, failedSignIn, signedIn } from './sign-in-operations.ts'
 import { findUser, updateUserRow } from './user-queries.ts'
 import { hash } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
@@ -103,24 +103,20 @@ const subjectsOf = (user: Row<'console_user'>, address = user.user_id) => ({
   address,
 })
 
-/** Uses up a code of the app or a recovery code. Throws 401, which counts as a failed sign-in. */
-async function useCode(
-  call: Call,
-  user: Row<'console_user'>,
-  code: string,
-  subjects: ReturnType<typeof subjectsOf>,
-): Promise<void> {
-  await assertMayTry(call.db, subjects, call.nowMs)
+/** Counts a code of the calling user. */
+const countOwnTry = async (call: Call) => countTry(call, subjectsOf(await ownUser(call)))
+
+/** Uses up a code of the app or a recovery code. Throws 401 if it is wrong. */
+async function useCode(call: Call, user: Row<'console_user'>, code: string): Promise<void> {
   const { sealer } = call.services.authority
   const step =
     user.totp_secret === null ? undefined : stepOfCode(user.totp_secret, user, { code, nowMs: call.nowMs, sealer })
   const rest = step === undefined ? withoutRecoveryCode(user, code) : undefined
-  if (step === undefined && !rest) throw failedSignIn(subjects, call.nowMs, 'the code is wrong or was used')
+  if (step === undefined && !rest) throw failedSignIn('the code is wrong or was used')
   await updateUserRow(call.db, user.user_id, {
     ...(step !== undefined && { totp_step: step }),
     ...(rest && { recovery_codes: JSON.stringify(rest) }),
   })
-  await clearFailures(call.db, subjects)
 }
 
 /** Throws 403 or 409 if the session may not add an authenticator app. Each step checks it. */
@@ -175,11 +171,10 @@ export const confirmSecondFactor = operation({
   request: z.strictObject({ code: Code }),
   response: z.strictObject({ ...Success, recoveryCodes: z.array(z.string()) }),
   example: { code: '492039' },
+  countTry: countOwnTry,
   async run(call, { code }) {
     const user = await ownUser(call)
     await assertMayAddApp(call, user)
-    const subjects = subjectsOf(user)
-    await assertMayTry(call.db, subjects, call.nowMs)
     const begun = await findBegun(call)
     if (begun.totpNext === null)
       throw precondition(
@@ -190,7 +185,7 @@ export const confirmSecondFactor = operation({
     const { sessionId } = userCaller(call.caller)
     const secret = sealForUser(begun.totpNext, user.user_id, sessionId, authority.sealer)
     const step = stepOfCode(secret, user, { code, nowMs: call.nowMs, sealer: authority.sealer })
-    if (step === undefined) throw failedSignIn(subjects, call.nowMs, 'the code is wrong or was used')
+    if (step === undefined) throw failedSignIn('the code is wrong or was used')
     const recoveryCodes = newRecoveryCodes(platform.random)
     await updateUserRow(call.db, user.user_id, {
       totp_secret: secret,
@@ -199,7 +194,6 @@ export const confirmSecondFactor = operation({
     })
     await writeSecondFactor(call.db, sessionId)
     await endOtherCredentialSteps(call.db, user.user_id, sessionId)
-    await clearFailures(call.db, subjects)
     call.changed(user.user_id)
     return { success: true as const, recoveryCodes }
   },
@@ -217,10 +211,11 @@ export const removeSecondFactor = operation({
   request: z.strictObject({ code: Code }),
   response: z.strictObject(Success),
   example: { code: '492039' },
+  countTry: countOwnTry,
   async run(call, { code }) {
     const user = await ownUser(call)
     if (user.totp_secret === null) throw precondition('second_factor_missing', 'the user has no second factor')
-    await useCode(call, user, code, subjectsOf(user))
+    await useCode(call, user, code)
     await updateUserRow(call.db, user.user_id, { totp_secret: null, recovery_codes: '[]' })
     await endOtherCredentialSteps(call.db, user.user_id)
     call.changed(user.user_id)
@@ -241,13 +236,22 @@ export const confirmSignIn = operation({
   request: z.strictObject({ sessionToken: z.string().max(100), code: Code, device: Device }),
   response: SignInAnswer,
   example: { sessionToken: 'untag_us_…', code: '492039' },
+  async countTry(call, { sessionToken }) {
+    const { user } = await pendingSignIn(call, sessionToken)
+    return countTry(call, subjectsOf(user, addressOf(call.caller)))
+  },
   async run(call, { sessionToken, code, device = '' }) {
-    const found = await findSession(call.db, sessionToken, call.nowMs)
-    const user = found?.state === 'pending' ? await findUser(call.db, found.caller.keyId) : undefined
-    if (!found || !user)
-      throw new Failure('unauthenticated', 'the sign-in has expired: sign in again', { reason: 'sign_in_failed' })
-    await useCode(call, user, code, subjectsOf(user, addressOf(call.caller)))
-    await endSession(call.db, found.caller.sessionId)
+    const { user, sessionId } = await pendingSignIn(call, sessionToken)
+    await useCode(call, user, code)
+    await endSession(call.db, sessionId)
     return signedIn(call, user, { state: 'active', hasSecondFactor: true, userAgent: device })
   },
 })
+
+/** The sign-in that waits for a code. Throws 401 if it has ended. */
+async function pendingSignIn(call: Call, sessionToken: string) {
+  const found = await findSession(call.db, sessionToken, call.nowMs)
+  const user = found?.state === 'pending' ? await findUser(call.db, found.caller.keyId) : undefined
+  if (!found || !user) throw failedSignIn('the sign-in has expired: sign in again')
+  return { user, sessionId: found.caller.sessionId }
+}

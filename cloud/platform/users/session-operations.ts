@@ -9,7 +9,7 @@ import type { Row } from '../persistence/schema.ts'
 import { assertGoodPassword, hashPassword, verifyPassword } from './passwords.ts'
 import { SessionRecord, toSessionRecord, toUserRecord, USER_SYSTEM_FIELDS, UserName, UserRecord } from './schema.ts'
 import { endSession, endSessionsOf, listSessions, writeMode, NOTHING_BEGUN, type Begun } from './sessions.ts'
-import { failedSignIn, NewPassword, Password, assertMayTry, clearFailures } from './sign-in-operations.ts'
+import { countTry, failedSignIn, NewPassword, Password } from './sign-in-operations.ts'
 import { accountName, updateUserRow, deletePasskeysOf, findUser } from './user-queries.ts'
 import type { Db } from '../persistence/database.ts'
 import { listPasskeys } from './passkeys.ts'
@@ -245,10 +245,10 @@ export const changePassword = operation({
   request: z.strictObject({ password: Password, newPassword: NewPassword }),
   response: z.strictObject({ ...Success, endedSessions: z.int() }),
   example: { password: 'four words nobody guesses', newPassword: 'five other words nobody guesses' },
+  countTry: async (call) => countTry(call, subjectsOf(await ownUser(call))),
   async prepare(call, { password, newPassword }) {
     const user = await ownUser(call)
     await assertMayChangeFactors(call, user)
-    await assertMayTry(call.db, subjectsOf(user), call.nowMs)
     if (secretsEqual(password, newPassword)) throw invalid('newPassword', 'must differ from the present password')
     assertGoodPassword(newPassword, [user.name, user.email, user.email.split('@')[0] ?? ''], 'newPassword')
     const isRight = await verifyPassword(holderOf(call.caller), password, user.password_hash)
@@ -260,11 +260,8 @@ export const changePassword = operation({
   async run(call, _, { former, next }) {
     const user = await ownUser(call)
     await assertMayChangeFactors(call, user)
-    await assertMayTry(call.db, subjectsOf(user), call.nowMs)
-    if (typeof former !== 'string' || user.password_hash !== former)
-      throw failedSignIn(subjectsOf(user), call.nowMs, 'the present password is wrong')
+    if (typeof former !== 'string' || user.password_hash !== former) throw failedSignIn('the present password is wrong')
     await updateUserRow(call.db, user.user_id, { password_hash: next })
-    await clearFailures(call.db, subjectsOf(user))
     call.changed(user.user_id)
     const { sessionId } = userCaller(call.caller)
     return { success: true as const, endedSessions: await endOtherCredentialSteps(call.db, user.user_id, sessionId) }

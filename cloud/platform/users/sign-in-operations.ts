@@ -3,7 +3,7 @@ import { tenantOf, type Caller } from '../foundation/caller.ts'
 import { Failure, precondition, type FailureExtras } from '../foundation/failure.ts'
 import { holderOf } from '../foundation/shared-slots.ts'
 import { iso } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { operation, type Call, type SettleTry } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Row } from '../persistence/schema.ts'
 import { acceptAs, invitedUser } from './invitations.ts'
@@ -43,29 +43,17 @@ const countersOf = (subjects: Partial<SignInSubjects>): { kind: Kind; key: strin
     return subject === undefined ? [] : [{ kind, key: keyOf(kind, subject) }]
   })
 
-/** Throws 429 if one of the subjects has too many failed sign-ins. */
-export async function assertMayTry(db: Db, subjects: SignInSubjects, nowMs: number): Promise<void> {
-  for (const { kind, key } of countersOf(subjects)) {
-    const row = await db.selectFrom('sign_in_failure').selectAll().where('subject', '=', key).executeTakeFirst()
-    if (!row || row.count < FAILURE_LIMITS[kind] || row.since_ms + FAILURE_PERIOD_MS <= nowMs) continue
-    throw tooManySignIns(row.since_ms, nowMs)
-  }
-}
-
 const tooManySignIns = (sinceMs: number, nowMs: number) =>
   new Failure('resource-exhausted', 'too many failed sign-ins: wait, then try again', {
     reason: 'too_many_sign_ins',
     retryAfter: Math.max(1, Math.ceil((sinceMs + FAILURE_PERIOD_MS - nowMs) / 1_000)),
   })
 
-/**
- * Counts a failed sign-in, or a wrong guess in a sign-in that succeeded. Returns the 429 that the caller must get
- * instead if others at the same time reached the limit first, so that more tries at once tell no more.
- */
-async function countFailure(db: Db, subjects: Partial<SignInSubjects>, nowMs: number): Promise<Failure | undefined> {
+/** Counts a failure of each subject. Returns the counters. */
+async function countFailure(db: Db, subjects: Partial<SignInSubjects>, nowMs: number) {
   const expiredMs = nowMs - FAILURE_PERIOD_MS
   await db.deleteFrom('sign_in_failure').where('since_ms', '<=', expiredMs).execute()
-  let refusal: Failure | undefined
+  const rows = []
   for (const { kind, key } of countersOf(subjects)) {
     const row = await db
       .insertInto('sign_in_failure')
@@ -73,14 +61,32 @@ async function countFailure(db: Db, subjects: Partial<SignInSubjects>, nowMs: nu
       .onConflict((c) => c.column('subject').doUpdateSet({ count: sql`sign_in_failure.count + 1` }))
       .returning(['count', 'since_ms'])
       .executeTakeFirstOrThrow()
-    if (row.count > FAILURE_LIMITS[kind]) refusal ??= tooManySignIns(row.since_ms, nowMs)
+    rows.push({ kind, ...row })
   }
-  return refusal
+  return rows
 }
 
-/** Forgets the failures of a user who has signed in. */
-export async function clearFailures(db: Db, { user }: { readonly user: string }): Promise<void> {
-  await db.deleteFrom('sign_in_failure').where('subject', '=', keyOf('user', user)).execute()
+/**
+ * Counts a try of the subjects as failed until it was right (`Operation.countTry`). Throws 429 if one of the subjects
+ * has too many.
+ */
+export async function countTry({ db, nowMs }: Call, subjects: SignInSubjects): Promise<SettleTry> {
+  for (const { kind, count, since_ms } of await countFailure(db, subjects, nowMs))
+    if (count > FAILURE_LIMITS[kind]) throw tooManySignIns(since_ms, nowMs)
+  return (settling, isRight) => settleTry(settling, subjects, isRight)
+}
+
+/** Removes a try from the counts. A right secret also clears the failures of the user. */
+async function settleTry(db: Db, subjects: SignInSubjects, isRight: boolean): Promise<void> {
+  for (const { kind, key } of countersOf(subjects)) {
+    const least = isRight && kind === 'user' ? Number.MAX_SAFE_INTEGER : 1
+    await db.deleteFrom('sign_in_failure').where('subject', '=', key).where('count', '<=', least).execute()
+    await db
+      .updateTable('sign_in_failure')
+      .set({ count: sql`count - 1` })
+      .where('subject', '=', key)
+      .execute()
+  }
 }
 
 /** A new password. */
@@ -115,20 +121,9 @@ export async function signedIn(
   }
 }
 
-/** 401 that counts as a failed sign-in. `also` runs in the transaction that counts it. The text is the same for wrong passwords and unknown users. */
-export function failedSignIn(
-  subjects: SignInSubjects,
-  nowMs: number,
-  text: string,
-  also?: (db: Db) => Promise<void>,
-): Failure {
-  return new Failure('unauthenticated', text, {
-    reason: 'sign_in_failed',
-    afterRefusal: async (db: Db) => {
-      await also?.(db)
-      return countFailure(db, subjects, nowMs)
-    },
-  })
+/** 401 of a wrong secret: the try stays counted. The text is the same for wrong passwords and unknown users. */
+export function failedSignIn(text: string, extras: FailureExtras = {}): Failure {
+  return new Failure('unauthenticated', text, { reason: 'sign_in_failed', ...extras })
 }
 
 /** 409 that lists the accounts of a person who proved to be their user. */
@@ -158,8 +153,8 @@ export const signIn = operation({
   }),
   response: SignInAnswer,
   example: { email: 'petersen@shop.example', password: 'four words nobody guesses' },
+  countTry: (call, { email }) => countTry(call, { email, address: addressOf(call.caller) }),
   async prepare(call, { email, password, account }) {
-    await assertMayTry(call.db, { email, address: addressOf(call.caller) }, call.nowMs)
     const users = await findUsersToSignIn(call.db, email, account)
     const fits = new Set<string | null>()
     // An unknown address takes as long as an address with one user. No match ends the comparisons early.
@@ -168,19 +163,17 @@ export const signIn = operation({
     return fits
   },
   async run(call, { email, account, device = '' }, fits) {
-    const subjects = { email, address: addressOf(call.caller) }
-    await assertMayTry(call.db, subjects, call.nowMs)
     const compared = (await findUsersToSignIn(call.db, email, account)).filter((row) => row.password_hash !== null)
     // A password may have changed since it was compared.
     const users = compared.filter((row) => fits.has(row.password_hash))
     const [user, another] = users
-    if (!user) throw failedSignIn(subjects, call.nowMs, 'the e-mail address or the password is wrong')
+    if (!user) throw failedSignIn('the e-mail address or the password is wrong')
     // A user could choose a password to find out whether a user of another account has it, too. So that is a guess.
-    const countGuess = async (db: Db) =>
-      users.length < compared.length ? countFailure(db, { email }, call.nowMs) : undefined
+    const countGuess = async (db: Db) => {
+      if (users.length < compared.length) await countFailure(db, { email }, call.nowMs)
+    }
     if (another) throw severalAccounts(users, { afterRefusal: countGuess })
-    const refusal = await countGuess(call.db)
-    if (refusal) throw refusal
+    await countGuess(call.db)
     const state = user.totp_secret === null ? 'active' : 'pending'
     return signedIn(call, user, { state, hasSecondFactor: false, userAgent: device })
   },
@@ -200,8 +193,6 @@ export const acceptInvitation = operation({
   response: SignInAnswer,
   example: { token: 'untag_ui_…', name: 'Jana Petersen', password: 'four words nobody guesses' },
   async prepare(call, { token, name, password }) {
-    const subjects = { user: `invitation ${token}`, address: addressOf(call.caller) }
-    await assertMayTry(call.db, subjects, call.nowMs)
     const user = await invitedUser(call.db, token, call.nowMs)
     assertGoodPassword(password, [name, user.email, user.email.split('@')[0] ?? ''])
     return hashPassword(holderOf(call.caller), password, call.services.platform.random)

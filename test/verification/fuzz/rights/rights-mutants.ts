@@ -109,12 +109,7 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'guesses-at-once',
     'Guesses that are sent at once are all answered.',
     ['guesses'],
-    change('cloud/platform/users/sign-in-operations.js', 'if (row.count > FAILURE_LIMITS[kind])', 'if (false)'),
-    change(
-      'cloud/platform/users/sign-in-operations.js',
-      'address: addressOf(call.caller) };\n        await assertMayTry(call.db, subjects, call.nowMs);\n        const compared',
-      'address: addressOf(call.caller) };\n        const compared',
-    ),
+    change('cloud/platform/users/sign-in-operations.js', 'if (count > FAILURE_LIMITS[kind])', 'if (false)'),
   ),
   mutant(
     'form-of-first-store',
