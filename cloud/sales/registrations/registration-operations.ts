@@ -241,6 +241,7 @@ export const submitStoreRegistrationRequest = operation({
     '`claimSecret`. With an address the first store is a live store, without one a demo store.',
   callers: ['anyone'],
   changes: true,
+  secretResponse: true,
   request: z
     .strictObject({
       companyName: text(160),

@@ -8,9 +8,9 @@ const SECRET =
 
 it('answers that hold a secret are stored sealed', () => {
   const open: string[] = []
-  for (const { name, changes, callers, proofInBody, secretResponse, response } of OPERATION_TABLE.values()) {
+  for (const { name, changes, callers, roles, proofInBody, secretResponse, response } of OPERATION_TABLE.values()) {
     // The cloud stores no answer of a caller that it does not know.
-    const isStored = changes && (proofInBody || callers.some((caller) => caller !== 'anyone'))
+    const isStored = changes && (proofInBody || roles.length > 0 || callers.some((caller) => caller !== 'anyone'))
     const shape = JSON.stringify(z.toJSONSchema(response, { unrepresentable: 'any', io: 'output' }))
     const [, field] = SECRET.exec(shape) ?? []
     if (isStored && !secretResponse && field !== undefined) open.push(`${name}: ${field}`)
