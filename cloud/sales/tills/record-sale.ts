@@ -299,6 +299,13 @@ async function bookSale(
   await takeExchanged(call, store, by, inStore, others)
   const itemIds = [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id)
   const hasWaiting = await isAwaited(call, store, incoming.key, sale.codeHashes)
+  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId }
+  // Before the pieces: what came back since belongs to their next sale.
+  if (incoming.known?.state === 'void') {
+    await saveSale(db, row)
+    await voidRecorded(call, store, row, { voidedMs: incoming.known.stored_ms })
+    row.state = 'void'
+  }
   await settlePieces(call, store, itemIds, hasWaiting ? incoming.key : undefined)
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
@@ -318,9 +325,7 @@ async function bookSale(
     items: await itemsOf(call, store, sale, rows),
     warnings: doubts.map(warningOf),
   }
-  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
-  await saveSale(db, row)
-  if (incoming.known?.state === 'void') await voidRecorded(call, store, row, { voidedMs: incoming.known.stored_ms })
+  await saveSale(db, { ...row, result: JSON.stringify(result) })
   await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
   if (hasWaiting) await settlePieces(call, store, itemIds)
   return result

@@ -499,3 +499,33 @@ describe('goods of a return at an agent that cannot be booked', () => {
     expect(await statusOf(epc)).toBe('paid')
   })
 })
+
+describe('the stock after goods were sold, voided, sold again and came back', () => {
+  it.each([
+    ['in this order', 'returned', true, -1],
+    ['in this order', 'sellable', true, 0],
+    ['void and return first', 'returned', false, -1],
+    ['void and return first', 'sellable', false, 0],
+  ])('is right if the rows arrive %s, for goods that are %s', async (_order, becomes, isInOrder, difference) => {
+    const [product] = shop.products
+    const { storeId } = shop
+    const stockOf = async (): Promise<number> =>
+      (await shop.ok('fetchStock', { storeId })).stock.find((each: Json) => each.productId === product.productId)
+        .quantity
+    await shop.ok('setStock', { storeId, productId: product.productId, quantity: 100 })
+    const epc = await piece()
+    const ofProduct = { ...line(1_000, [epc]), ean: product.ean }
+    const [first, second] = [sale(50, ofProduct), sale(40, ofProduct)]
+    const end = () => report(home, 45, voided(first))
+    const comeBack = () => report(home, 10, back(requestOf({ epcs: [epc], resellable: becomes === 'sellable' })))
+    if (!isInOrder) {
+      await end()
+      await comeBack()
+    }
+    await report(other, 50, sold(first))
+    if (isInOrder) await end()
+    await report(other, 40, sold(second))
+    if (isInOrder) await comeBack()
+    expect([(await stockOf()) - 100, await refundedOf(first), await refundedOf(second)]).toEqual([difference, 10, 10])
+  })
+})
