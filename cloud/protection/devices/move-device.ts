@@ -78,8 +78,10 @@ export async function inheritTills({ db }: Call, storeId: string, former: string
   const store = await findStore(db, storeId)
   const policy = store && policyOf(store)
   if (!policy?.tillSales.agents.includes(former)) return
-  // What the former agent announced counts until the items contain it.
-  const agents = [...policy.tillSales.agents, agentId].slice(-TILL_AGENTS_LIMIT)
+  const { agents: named } = policy.tillSales
+  // What the former agent announced counts until the items contain it, if there is room for both.
+  const kept = named.length < TILL_AGENTS_LIMIT ? named : named.filter((id) => id !== former)
+  const agents = [...kept, agentId]
   const changed = JSON.stringify({ ...policy, tillSales: { ...policy.tillSales, agents } })
   await db.updateTable('store').set({ policy: changed }).where('store_id', '=', storeId).execute()
   await raiseDocumentVersion(db, storeId)

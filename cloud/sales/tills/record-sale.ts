@@ -245,6 +245,23 @@ async function openSale(
   return { isNew: true, result: { saleId: sale.saleId, items: [], warnings: [] } }
 }
 
+const aboutSale = ({ saleId, tillId }: KeptSale) => `sale ${saleId}${tillId === undefined ? '' : ` of till ${tillId}`}`
+
+/** What is doubtful about a sale as a whole. */
+function doubtsAboutWhole(
+  sale: KeptSale,
+  { storedMs, isOld, isVoid }: { storedMs: number; isOld: boolean; isVoid: boolean },
+): Doubt[] {
+  const subject = aboutSale(sale)
+  const codes: [boolean, Doubt['code']][] = [
+    [Date.parse(sale.occurredAt) > storedMs + SALE_AHEAD_MS, 'sale_in_future'],
+    [isOld, 'sale_too_old'],
+    [sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale), 'sale_total_differs'],
+    [isVoid, 'sale_is_void'],
+  ]
+  return codes.flatMap(([isSo, code]) => (isSo ? [{ code, subject }] : []))
+}
+
 async function bookSale(
   call: Call,
   store: Row<'store'>,
@@ -252,17 +269,13 @@ async function bookSale(
   incoming: Incoming,
 ): Promise<SaleResult> {
   const { db, nowMs, services } = call
-  const { storedMs } = incoming.recorded
+  const { storedMs, agent } = incoming.recorded
   const purchaseId = newId('pur', services.platform)
   const occurredMs = Date.parse(sale.occurredAt)
-  const doubts: Doubt[] = []
-  const about = `sale ${sale.saleId}${sale.tillId === undefined ? '' : ` of till ${sale.tillId}`}`
-  if (occurredMs > storedMs + SALE_AHEAD_MS) doubts.push({ code: 'sale_in_future', subject: about })
+  const about = aboutSale(sale)
   const isOld = storedMs - occurredMs > SALE_AGE_MS || nowMs - storedMs > SALE_AGE_MS
-  if (isOld) doubts.push({ code: 'sale_too_old', subject: about })
-  if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
-    doubts.push({ code: 'sale_total_differs', subject: about })
-  if (incoming.known?.state === 'void') doubts.push({ code: 'sale_is_void', subject: about })
+  const isVoid = incoming.known?.state === 'void'
+  const doubts = doubtsAboutWhole(sale, { storedMs, isOld, isVoid })
   const rows = await rowsOfSale(call, store, sale, purchaseId, incoming.recorded)
   const stop = await whyHeld(call, store, sale, storedMs, rows)
   if (stop) {
@@ -291,7 +304,6 @@ async function bookSale(
   for (const { item, lineId, tag } of rows.returned)
     if (others.has(item?.purchase_id ?? ''))
       doubts.push({ code: 'not_sold_at_a_till', subject: about, lineId, tag: tag.id })
-  const { agent } = incoming.recorded
   await reportSale(call, store, { key: incoming.key, purchaseId, agentId: agent?.agentId }, rows.pieces)
   await nameUnits(call, purchaseId, rows.pieces)
   const backMs = incoming.recorded.returnedMs ?? storedMs
@@ -301,7 +313,7 @@ async function bookSale(
   const hasWaiting = await isAwaited(call, store, incoming.key, sale.codeHashes)
   const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId }
   // Before the pieces: what came back since belongs to their next sale.
-  if (incoming.known?.state === 'void') {
+  if (incoming.known && isVoid) {
     await saveSale(db, row)
     await voidRecorded(call, store, row, { voidedMs: incoming.known.stored_ms })
     row.state = 'void'
