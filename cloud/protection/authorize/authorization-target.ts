@@ -89,7 +89,7 @@ async function findRequested(call: Call, request: AuthorizationRequest): Promise
   }
   const found = await resolveUnit(query)
   const tillId = device.row.till_id
-  if (!found || tillId === null || purchase || rightClassOf(action) !== 'release') return found
+  if (!found || tillId === null || rightClassOf(action) !== 'release') return found
   if (found.purchase) return { ...found, isOtherTill: isOfOtherTill(tillId, action, found.purchase) }
   return (await boundAtPad(query, found, tillId)) ?? { ...found, isOtherTill: true }
 }

@@ -117,6 +117,19 @@ it.each([
   expect((await place(epc)).authorized).toBe(false)
 })
 
+it('releases by an own receipt only goods of its till, also if these are paid elsewhere', async () => {
+  const { storeId } = store.shop
+  const [own, sold, byHand, unpaid] = [await newItem(), await newItem(), await newItem(), await newItem()]
+  const { results } = await call('recordSales', { storeId, sales: [sale([own])] })
+  await call('recordSales', { storeId, sales: [sale([sold], { tillId: 'till-2' })] })
+  await call('updateItemStatus', { storeId, epc: byHand, itemStatus: 'paid' })
+  const receipt = results[0].receiptToken
+  expect(await place(own, { receipt })).toMatchObject(RELEASED)
+  for (const epc of [sold, byHand, unpaid])
+    expect(await place(epc, { receipt })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  expect(store.pulses('detacher')).toBe(1)
+})
+
 it('releases offline neither by a receipt nor for an operator what another till or the app sold', async () => {
   const { storeId, products } = store.shop
   const { operatorId } = await call('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })
