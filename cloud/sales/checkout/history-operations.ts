@@ -264,7 +264,7 @@ export function salesOfTills(
 function rangeOf(day: string | undefined, after: string | undefined): { from: string; below: string } {
   const [from, below] =
     day === undefined
-      ? ['pur_', 'pur_~']
+      ? ['pur_', 'pur_9'] // Above all ids in each collation: the first digit of an id is at most 7.
       : [
           firstIdAt('pur', startOfDay(day) - OPEN_DAYS * DAY_MS),
           firstIdAt('pur', startOfDay(addDays(day, 1)) + ID_GUARD_MS),

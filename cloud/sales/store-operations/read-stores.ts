@@ -117,12 +117,15 @@ export const fetchStoreNames = operation({
   async run(call, input) {
     const ids = await visibleStoreIds(call)
     const { items, nextCursor } = slicePage(ids, (id) => id, pageLimits(input, NAMES_PAGE))
-    const stores = await call.db
-      .selectFrom('store')
-      .select(['store_id as storeId', 'trading_name as tradingName', 'street', 'city'])
-      .where('store_id', 'in', items)
-      .orderBy('store_id')
-      .execute()
+    const stores =
+      items.length === 0
+        ? []
+        : await call.db
+            .selectFrom('store')
+            .select(['store_id as storeId', 'trading_name as tradingName', 'street', 'city'])
+            .where('store_id', 'in', items)
+            .orderBy('store_id')
+            .execute()
     return { success: true as const, stores, total: ids.length, ...(nextCursor && { nextCursor }) }
   },
 })

@@ -210,8 +210,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        "if (incoming.known?.state === 'void')\n        await voidRecorded(",
-        'if (nowMs < 0)\n        await voidRecorded(',
+        'if (incoming.known && isVoid) {',
+        'if (incoming.known && nowMs < 0) {',
       ),
     ],
     faults: ['tills', 'partition'],
