@@ -25,9 +25,9 @@ import { assert } from '../../../policy/assert.ts'
  * Performs every operation, over HTTP and MQTT (ADR requests). Validates the input and checks the package. Checks the
  * caller's rights again when it reads or changes data, because they may have ended since the request was admitted.
  *
- * If the operation changes data, runs `countTry` and `prepare`. One transaction then looks for a stored response, runs the operation,
- * writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts` performs
- * operations of several transactions.
+ * If the operation changes data, runs `countTry` and `prepare`. One transaction then looks for a stored response, runs
+ * the operation, writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts`
+ * performs operations of several transactions.
  */
 export async function perform(
   request: OperationRequest,

@@ -61,7 +61,7 @@ export interface Multipart {
 }
 
 /** Parses JSON of a caller, with the limits of a request body. Throws 400. */
-export function parseCallersJson(text: string, checkText: typeof checkStorable | undefined = checkStorable): unknown {
+export function parseCallersJson(text: string, checkText = checkStorable): unknown {
   try {
     return parseUntrustedJson(text, checkText)
   } catch (error) {

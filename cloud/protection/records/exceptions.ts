@@ -36,19 +36,23 @@ const OPEN_OF_KIND = 1_000
 const OPEN_IN_STORE = 10_000
 /** Subject of the exception that counts further ones. */
 const FURTHER = 'further'
-/**
- * Kinds of which the cloud raises each one by itself: it looks for their subject later, to decide about evidence or to
- * withdraw them. There are no more than agents, devices, keys and conflicting sales.
- */
-const NEVER_COUNTED: ReadonlySet<string> = new Set<ExceptionKind>([
-  'sale_conflict',
-  'ledger_rollback',
+/** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk, and withdraws. */
+export const WATCHED_KINDS = [
   'agent_silent',
   'device_not_ready',
   'policy_not_arrived',
   'disk_low',
   'key_set_not_renewed',
   'api_key_ending',
+] as const satisfies readonly ExceptionKind[]
+/**
+ * Kinds of which each one is an exception of its own: the cloud looks for their subject later, to decide about evidence
+ * or to withdraw them. There are no more than agents, devices, keys and conflicting sales.
+ */
+const NEVER_COUNTED: ReadonlySet<string> = new Set<ExceptionKind>([
+  'sale_conflict',
+  'ledger_rollback',
+  ...WATCHED_KINDS,
 ])
 const KNOWN_KINDS: ReadonlySet<string> = new Set(EXCEPTION_KINDS)
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
 import type { Json } from '../../support/cloud.ts'
+import { pairTill } from '../../support/paired-till.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** Sales of many lines with long texts, which must reach the cloud. */
@@ -8,14 +8,7 @@ let store: TestStore
 let headers: Record<string, string> = {}
 beforeEach(async () => {
   store = await openStore()
-  const credential = newSecret('pair', store.world.random)
-  store.agent.ledger.pairings.addProgram(hashSecret(credential), 'till', store.world.clock.wall(), ['sales', 'returns'])
-  headers = { authorization: `Bearer ${credential}` }
-  const { storeId } = store.shop
-  const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId }))
-  const tillSales = { agents: [store.identity.agentId] }
-  await store.drive(store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales } }))
-  await store.until('the policy', () => store.agent.trust.policy?.policy.tillSales.agents.length === 1)
+  headers = await pairTill(store)
 })
 afterEach(() => store.stop())
 

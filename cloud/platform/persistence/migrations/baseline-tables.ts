@@ -241,20 +241,21 @@ export const LOYALTY: readonly string[] = [
 export const AGENTS: readonly string[] = [
   // `online_only_until_ms`: After a rollback of the agent's ledger, each claim needs the cloud until this time; null:
   // no rollback. `fork_ms`: Time at which a fork of the agent's ledger was detected. `state`: The last state that the
-  // agent reported: JSON of `AgentState`; long, so it is one of the last columns. `policy_version`, `faults`: from this state; the version of its policy
-  // document, and JSON of its devices that do not work; null: none. `online`: 1 while the agent is connected to the broker, 0 after that; null
-  // if the agent was never connected. `resync`: `awaited` or `due` while this agent must send its journal again to a
-  // restored cloud, else null. `replaces`: Predecessor, which the cloud revokes at the first login of this agent.
-  // This column is null after that login. `replaced_by`: Successor that continues the ledger of this agent. `ahead_ms`:
-  // Last arrival of a row from the future; null: none.
-  // `till_until_ms`: when the policy stopped naming the agent in `tillSales.agents`.
+  // agent reported: JSON of `AgentState`; long, so it is one of the last columns. `policy_version`, `faults`: from this
+  // state; the version of its policy document, and JSON of its devices that do not work; null: none. `online`: 1 while
+  // the agent is connected to the broker, 0 after that; null if the agent was never connected. `resync`: `awaited` or
+  // `due` while this agent must send its journal again to a restored cloud, else null. `replaces`: Predecessor, which
+  // the cloud revokes at the first login of this agent. This column is null after that login. `replaced_by`: Successor
+  // that continues the ledger of this agent. `ahead_ms`: Last arrival of a row from the future; null: none.
+  // `till_until_ms`: When the policy ceased to name the agent in `tillSales.agents`; null: never.
   `CREATE TABLE agent (
     agent_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
     x text NOT NULL UNIQUE, ledger_id text NOT NULL UNIQUE, generation bigint NOT NULL, last_seq bigint NOT NULL,
     head_hash text NOT NULL, deny_seq bigint NOT NULL, enrolled_ms bigint NOT NULL, last_seen_ms bigint NOT NULL,
     revoked_ms bigint, item_seq bigint NOT NULL DEFAULT 0, online_only_until_ms bigint, fork_ms bigint,
     policy_version bigint, faults text, next_x text,
-    home_url text, resync text, replaces text, replaced_by text, online bigint, ahead_ms bigint, till_until_ms bigint, state text, device_states text)`,
+    home_url text, resync text, replaces text, replaced_by text, online bigint, ahead_ms bigint, till_until_ms bigint,
+    state text, device_states text)`,
   `CREATE INDEX agent_by_store ON agent (store_id)`,
   `CREATE UNIQUE INDEX agent_by_next_key ON agent (next_x) WHERE next_x IS NOT NULL`,
   `CREATE INDEX agent_by_tenant ON agent (tenant, agent_id)`,

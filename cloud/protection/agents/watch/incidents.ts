@@ -8,17 +8,8 @@ import { shares } from '../../../platform/foundation/shared-slots.ts'
 import { KEY_SET_LIFE } from '../../../platform/authority/key-loader.ts'
 import { accountOf, tenantOf, type Mode } from '../../../platform/foundation/caller.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
-import { acknowledgeOpenException, countException, WITHDRAWN } from '../../records/exceptions.ts'
+import { acknowledgeOpenException, countException, WATCHED_KINDS, WITHDRAWN } from '../../records/exceptions.ts'
 
-/** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk. */
-const WATCHED_KINDS = [
-  'agent_silent',
-  'device_not_ready',
-  'policy_not_arrived',
-  'disk_low',
-  'key_set_not_renewed',
-  'api_key_ending',
-] as const
 /** Literals, because SQLite would not use the partial index with parameters. */
 const IS_WATCHED = sql<boolean>`kind IN (${sql.join(WATCHED_KINDS.map((kind) => sql.lit(kind)))})`
 type WatchedKind = (typeof WATCHED_KINDS)[number]
