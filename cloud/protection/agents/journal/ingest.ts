@@ -116,6 +116,8 @@ async function isGapFinal(
 function aboutOf({ evidence }: JournalBody): string | null {
   if (evidence === undefined) return null
   if (evidence.kind === 'claim') return evidence.receipt?.cti ?? evidence.nonce
+  // The identity of a sale is that of its receipt.
+  if (evidence.kind === 'sale_piece') return evidence.sale
   return 'nonce' in evidence ? evidence.nonce : null
 }
 

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Call } from '../../../../cloud/platform/operations/operation.ts'
-import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
 import type { TillEvidence } from '../../../../policy/journal.ts'
 import { keptReturn, keptSale, saleKeyOf, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { until } from '../../../support/receiver.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
@@ -48,16 +47,6 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
       ({ detail }: Json) => detail.includes(epc),
     )
   const tag = async (product: Json = shop.products[0]) => (await shop.newItem(product)).epc
-
-  /** Retries the unapplied rows of an agent, as the cloud does every ten minutes. */
-  async function retryRowsOf({ agentId }: TestAgent): Promise<void> {
-    const { services } = shop.cloud.cloud
-    const ignored = { emit: () => undefined, afterCommit: () => undefined, changed: () => undefined }
-    const call = { services, nowMs: services.platform.clock.wall(), ...ignored, requireAlone: () => undefined }
-    await retryUnapplied(agentId, (work) =>
-      shop.cloud.db.database.write(async (db) => void (await work({ ...call, db } as unknown as Call))),
-    )
-  }
 
   it('belongs to the purchase: as its item, with its receipt, and for its return', async () => {
     const [a, b, c] = [await tag(), await tag(), await tag()]
@@ -105,8 +94,8 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     await report(gate, passed(sale, epc))
     expect(await statusOf(epc)).toBe('sellable')
     await report(till, { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] })
-    await retryRowsOf(gate)
-    expect(await statusOf(epc)).toBe('paid')
+    // The sale wakes the job that retries rows. By itself it comes each ten minutes.
+    await until('the tag is bound', async () => (await statusOf(epc)) === 'paid', 10_000)
   })
 
   it.each<[string, string, (epc: string, sale: ReturnType<typeof saleOf>) => Promise<unknown>]>([
