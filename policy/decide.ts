@@ -52,7 +52,7 @@ export interface DecisionFacts {
   /** True if the device belongs to a till, and the goods are not of a sale of this till. */
   isOtherTill?: boolean | undefined
   /** Error of the presented token or receipt. */
-  token?: 'token_invalid' | 'token_expired' | 'token_revoked' | undefined
+  token?: 'token_invalid' | 'token_expired' | 'token_revoked' | 'already_redeemed' | undefined
   clockTrusted: boolean
   stage: PolicyStage
   /** null: the item is not registered. */
@@ -153,7 +153,10 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['no_tagged_goods', (f) => (f.right === 'none' ? 'the purchase has no goods with a security tag' : null)],
   [
     'already_redeemed',
-    (f) => (f.right === 'used' && !mayOpenAgain(f) ? 'the right of this unit was already used' : null),
+    (f) => {
+      if (f.token === 'already_redeemed') return 'the presented token was already used'
+      return f.right === 'used' && !mayOpenAgain(f) ? 'the right of this unit was already used' : null
+    },
   ],
   [
     'authorization_outstanding',

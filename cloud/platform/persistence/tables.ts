@@ -727,6 +727,7 @@ export interface ProtectionAuthorization {
   count: number;
   device_id: string;
   event_id: string;
+  exchanges: number;
   exp: number;
   iat: number;
   item_id: string | null;

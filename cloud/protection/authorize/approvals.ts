@@ -1,11 +1,10 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { foldText } from '../../../policy/fold-text.ts'
-import type { ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, prepared, preparedRow } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import type { RequestContext } from './request-context.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
 import type { TargetUnit } from './authorization-target.ts'
 
 /**
@@ -33,6 +32,10 @@ const recentApprovals = prepared((db, p: { storeId: string; operatorId: string; 
     .where('at_ms', '<=', p.toMs),
 )
 
+const approvalOf = preparedRow((db, nonce: string) =>
+  db.selectFrom('operator_approval').select('operator_id').where('nonce', '=', nonce),
+)
+
 /** Approvals of one operator within the last hour. */
 export interface Approvals {
   count: number
@@ -42,17 +45,18 @@ export interface Approvals {
 
 /**
  * Reads the recent approvals of the request's operator. Returns undefined if the limit does not apply: without an
- * operator, for a past request, for a status check, or for a token that was counted at issue.
+ * operator, for a past request, for a status check, or if this operator's approval of the exchanged token was counted.
  */
 export async function approvalsOf(
   { db, nowMs }: Call,
-  { store, operatorId, isPast, wasApproved }: RequestContext,
-  action: ProtectionAction,
+  { context: { store, operatorId: operator, isPast }, action, exchanged }: AuthorizationRequest,
 ): Promise<Approvals | undefined> {
-  if (!store || operatorId === null || isPast || wasApproved || action === 'verify_item_status') return undefined
+  if (!store || operator === null || isPast || action === 'verify_item_status') return undefined
+  const operatorId = foldText(operator)
+  if (exchanged && (await approvalOf(db, exchanged.nonce))?.operator_id === operatorId) return undefined
   const [row] = await recentApprovals(db, {
     storeId: store.store_id,
-    operatorId: foldText(operatorId),
+    operatorId,
     fromMs: nowMs - HOUR_MS,
     toMs: nowMs + AHEAD_MS,
   })

@@ -28,6 +28,8 @@ export interface AuthorizationRequest {
   purchase: Row<'purchase'> | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
+  /** The token that the agent exchanges. It covers no other goods than its own. */
+  exchanged?: Row<'protection_authorization'> | undefined
   /** Presented pick-up code. The request then names neither item nor purchase. */
   pickupCode?: string | undefined
   /** Units of the purchase with an open right of release, if the caller has read them. */
@@ -68,12 +70,11 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const context = await readRequestContext(call, request)
   const named = normaliseIdentifiers(request)
   if (!named.ok) throw invalid(named.field, named.message)
-  const { purchase, token, item: itemOfToken, operatorId } = await readPresented(call, context, request)
+  const { purchase, token, authorization: exchanged } = await readPresented(call, context, request)
   const { protectionAction: action, scanSource, pickupCode } = request
   if (pickupCode !== undefined && (action !== 'unlock_fixture' || namesGoods(request)))
     throw invalid('pickupCode', 'is only for unlock_fixture, without an item, purchase, receipt or token')
-  const identifiers =
-    firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
+  const identifiers = firstIdentifier(named.identifiers) ? named.identifiers : itemOf(exchanged)
   const item = firstIdentifier(identifiers)
   // A purchase covers all its goods at a gate and at a fixture, and a token may be purchase-wide. Other requests need an
   // item.
@@ -84,20 +85,22 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const asOf = purchase && (await purchaseAtRequestTime(call, context, purchase))
   const isOver = item === undefined && isReceiptOver(asOf, request)
   return {
-    context: {
-      ...context,
-      operatorId: context.operatorId ?? operatorId ?? null,
-      wasApproved: operatorId !== undefined,
-    },
+    context: { ...context, operatorId: context.operatorId ?? exchanged?.operator_id ?? null },
     action,
     identifiers,
     item,
     purchase: asOf,
     token: token ?? (isOver ? 'token_revoked' : undefined),
+    exchanged,
     pickupCode,
     scanSource,
     metadata: request,
   }
+}
+
+function itemOf(token: Row<'protection_authorization'> | undefined): ItemIdentifiers {
+  const { ith_kind: kind = null, ith_id: id = null } = token ?? {}
+  return kind === null || id === null ? {} : { [kind]: id }
 }
 
 function namesGoods(request: ItemRequest): boolean {

@@ -1,7 +1,7 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { type ItemStatus, rightClassOf } from '../../../policy/vocabulary.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import type { GrantedUnit } from '../leases/authorizations.ts'
+import { type GrantedUnit, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { type LeaseView, viewLease } from '../leases/leases.ts'
 import { maySee } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -50,6 +50,7 @@ export async function loadItemTarget(call: Call, request: AuthorizationRequest):
     ...known,
     isOtherStores: known.isOtherStores || (!found && (await namesLineOfOtherStore(call, request))),
     isOtherTill: known.isOtherTill || found?.isOtherTill === true,
+    token: known.token ?? ((await coversOther(call, request, found)) ? ('token_invalid' as const) : undefined),
     item: found?.facts ?? null,
     identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
     mustBeRead: found?.mustBeRead ?? false,
@@ -92,6 +93,23 @@ async function findRequested(call: Call, request: AuthorizationRequest): Promise
   if (!found || tillId === null || rightClassOf(action) !== 'release') return found
   if (found.purchase) return { ...found, isOtherTill: isOfOtherTill(tillId, action, found.purchase) }
   return (await boundAtPad(query, found, tillId)) ?? { ...found, isOtherTill: true }
+}
+
+/** True if the exchanged token is for other goods than those of the request. Its operator has not approved these. */
+async function coversOther(
+  { db }: Call,
+  { exchanged }: AuthorizationRequest,
+  found: FoundUnit | undefined,
+): Promise<boolean> {
+  if (!exchanged || !found) return false
+  const { item_id: itemId, purchase_id: purchaseId, nonce } = exchanged
+  if (itemId !== null && itemId !== found.item?.item_id) return true
+  if (purchaseId === null) return itemId === null
+  const units = await unitsOfAuthorization(db, nonce)
+  return (
+    purchaseId !== found.purchase?.purchase_id ||
+    (units.length > 0 && !units.some((unit) => unit.line_id === found.unit?.key.lineId))
+  )
 }
 
 /** Time for which a piece that a till sold without a tag may be bound to the tag on the pad, ms. */

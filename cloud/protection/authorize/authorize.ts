@@ -9,7 +9,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { requestLeaseRelease, transferLease, type LeaseView } from '../leases/leases.ts'
+import { noteExchange, requestLeaseRelease, transferLease, type LeaseView } from '../leases/leases.ts'
 import { isLedgerUntrusted, issueAuthorization, redemptionsOf, viewAuthorization } from '../leases/authorizations.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
@@ -196,7 +196,7 @@ interface Authorized {
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {
   const { context, action } = request
   const policy = context.store ? policyOf(context.store) : DEFAULT_POLICY
-  const approvals = await approvalsOf(call, context, action)
+  const approvals = await approvalsOf(call, request)
   const target = await loadTarget(call, request, approvals)
   const facts = factsOf(target)
   const { decision, allowed } = decideUnits(facts, policy)
@@ -239,14 +239,14 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
  * reads, except the row of the right (ADR database).
  */
 function isPlainRelease(
-  { context, action, purchase, token }: AuthorizationRequest,
+  { context, action, purchase, token, exchanged }: AuthorizationRequest,
   { units, item, purchase: owner }: AuthorizationTarget,
 ): boolean {
   const [{ lease, right }, ...others] = units
   const isBound =
     item !== undefined && item.line_id !== null && owner !== undefined && right?.key.lineId === item.line_id
   const isFree = !lease.own && !lease.transferable && !lease.overridden && right?.tries.failures === 0
-  const isSimple = others.length === 0 && purchase === undefined && token === undefined
+  const isSimple = others.length === 0 && purchase === undefined && token === undefined && exchanged === undefined
   return (
     isBound &&
     isFree &&
@@ -299,6 +299,7 @@ async function leaseUnits(
   { target, units, device, store, policy }: Granted,
 ): Promise<Row<'protection_authorization'>> {
   const { context, action, item, scanSource } = request
+  if (request.exchanged) await noteExchange(call, request.exchanged)
   for (const row of distinct(units, ({ transferable }) => transferable)) await transferLease(call, row, device)
   for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, context.operatorId)
 

@@ -1,5 +1,4 @@
 import { CLOUD_LEDGER, denyReasonOf, openAuthorization } from '../../../policy/documents/authorization.ts'
-import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
@@ -19,16 +18,16 @@ import { coversRecalled } from '../recalls/publish-recalls.ts'
  * token for the agent's ledger. The new token covers the rights that are still free, and is valid for this request
  * only.
  *
+ * An exchange uses one step of the presented token (`exchanges`). The token stays subject to revocation.
+ *
  * The result describes what the presented receipt or token covers.
  */
 export interface PresentedDocument {
   purchase?: Row<'purchase'>
   /** Why the receipt or token is invalid. */
   token?: DecisionFacts['token']
-  /** The item of an item-level token. */
-  item?: { kind: IdentifierKind; id: string }
-  /** The operator who approved the token. */
-  operatorId?: string
+  /** The presented token. */
+  authorization?: Row<'protection_authorization'>
 }
 
 interface PresentedTokenRequest {
@@ -58,20 +57,11 @@ export async function verifyPresentedToken(
   const row = await findAuthorization(call.db, opened.authorization.jti)
   if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
     return { token: 'token_invalid' }
-  // Accepts a token that was exchanged before (`voided_ms`): the first response may be lost.
-  const isRevoked =
-    row.revoked_ms === null ? await isBeingRevoked(call.db, row, call.nowMs, coversRecalled) : row.voided_ms === null
-  if (isRevoked) return { token: 'token_revoked' }
+  if (row.revoked_ms !== null || (await isBeingRevoked(call.db, row, call.nowMs, coversRecalled)))
+    return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
-  return {
-    ...(purchase && { purchase }),
-    ...itemOf(row),
-    ...(row.operator_id !== null && { operatorId: row.operator_id }),
-  }
-}
-
-function itemOf({ ith_kind, ith_id }: Row<'protection_authorization'>): Pick<PresentedDocument, 'item'> {
-  return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
+  const isUsedUp = row.exchanges >= row.count
+  return { ...(purchase && { purchase }), authorization: row, ...(isUsedUp && { token: 'already_redeemed' }) }
 }
 
 type PresentedReceipt =

@@ -55,8 +55,6 @@ export interface RequestContext {
   /** Time of the past request, ms; undefined for a live request. */
   pastMs: number | undefined
   operatorId: string | null
-  /** True if `operatorId` approved the presented token when it was issued. */
-  wasApproved?: boolean
   warnings: string[]
 }
 

@@ -28,7 +28,7 @@ export function viewAuthorization(
   return deriveAuthorizationState(
     {
       expMs: row.exp * 1_000,
-      revokedAtMs: row.revoked_ms ?? undefined,
+      revokedAtMs: row.revoked_ms ?? row.voided_ms ?? undefined,
       evidence: redemptions.map((r) => ({ redemptionId: r.redemption_id, step: r.step, atMs: r.at_ms })),
     },
     nowMs,
@@ -106,6 +106,7 @@ const insertAuthorization = prepared((db, p: Row<'protection_authorization'>) =>
           'exp',
           'operator_id',
           'scan_source',
+          'exchanges',
         ] as const),
       ]),
     ),
@@ -165,6 +166,7 @@ export async function issueAuthorization(
     revoked_ms: null,
     voided_ms: null,
     void_asked_ms: null,
+    exchanges: 0,
     operator_id: grant.operatorId,
     scan_source: grant.scanSource ?? null,
   }

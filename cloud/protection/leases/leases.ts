@@ -146,9 +146,23 @@ export async function viewLease(
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /**
- * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token for the same device
- * (../authorize/presented-token.ts), marks the old token voided and not only revoked. presented-token.ts accepts a
- * voided token again if the agent repeats the exchange.
+ * Uses one step of a token that an agent exchanges (../authorize/presented-token.ts). The token is void then, because
+ * the agent has its own; but it can still be revoked, which ends further exchanges.
+ */
+export async function noteExchange(
+  call: Revoking,
+  { nonce, voided_ms: voidedMs }: Row<'protection_authorization'>,
+): Promise<void> {
+  await call.db
+    .updateTable('protection_authorization')
+    .set((eb) => ({ exchanges: eb('exchanges', '+', 1), voided_ms: voidedMs ?? call.nowMs }))
+    .where('nonce', '=', nonce)
+    .execute()
+}
+
+/**
+ * Ends a lease that the cloud can transfer at once. A token for the same device becomes void and is not revoked:
+ * its other rights can still be exchanged.
  */
 export async function transferLease(
   call: Revoking,
@@ -157,8 +171,7 @@ export async function transferLease(
 ): Promise<void> {
   if (row.agent_id !== null || row.device_id !== device.device_id)
     return void (await revokeAuthorization(call, row, 'another device requested its goods'))
-  if (row.revoked_ms === null)
-    await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
+  if (row.voided_ms === null) await updateAuthorization(call.db, row, { voided_ms: call.nowMs })
   await freeUnusedRights(call, row)
 }
 

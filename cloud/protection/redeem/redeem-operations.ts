@@ -149,7 +149,8 @@ async function claimStep(
   nowMs: number,
 ): Promise<void> {
   if (!isReport(row, request)) {
-    if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was revoked')
+    if (row.revoked_ms !== null || row.voided_ms !== null)
+      throw precondition('token_revoked', 'the authorization was revoked')
     if (source.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
       throw precondition('token_expired', 'the authorization has expired')
   }

@@ -364,12 +364,13 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
   // `void_asked_ms`: Time at which the cloud first requested that the agent gives up the authorization.
   // `scan_source`: How the device read the goods.
+  // `exchanges`: Times that an agent exchanged the token.
   `CREATE TABLE protection_authorization (
     nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
     ith_kind text, ith_id text, event_id text NOT NULL, risk_class bigint NOT NULL, policy_version bigint NOT NULL,
     key_version bigint NOT NULL, iat bigint NOT NULL, exp bigint NOT NULL, revoked_ms bigint, voided_ms bigint, operator_id text,
-    void_asked_ms bigint, scan_source text)`,
+    void_asked_ms bigint, scan_source text, exchanges bigint NOT NULL)`,
   `CREATE INDEX authorization_by_end ON protection_authorization (tenant, exp, nonce)`,
   `CREATE INDEX authorization_by_device ON protection_authorization (device_id, exp)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
