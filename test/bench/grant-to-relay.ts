@@ -24,8 +24,8 @@ const BOARD = [
 ] as const
 /** Operations per slice. The pulse at the end of an operation is not measured. */
 const FEW = 2
-/** Target for the wait at a detacher, ms. */
-const RELAY_MS = 50
+/** Target for the time from the claim to the coil, p99, ms. */
+const COIL_MS = { [NAMES.relay]: 5, [NAMES.sensed]: 10 }
 
 const platform = realPlatform()
 const nowUs = () => Number(process.hrtime.bigint()) / 1_000
@@ -43,8 +43,8 @@ interface Parts {
   readonly ledger: Ledger
   readonly supervisor: Supervisor
   readonly deviceIds: ReadonlyMap<string, number>
-  /** Resolves when this coil is on. */
-  on(coil: number): Promise<void>
+  /** Resolves when this coil is switched on or off. */
+  changed(coil: number, to: 'on' | 'off'): Promise<void>
   claim(): Promise<string>
 }
 
@@ -58,9 +58,13 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
       throw failure
     },
   })
-  const waiting = new Map<number, () => void>()
+  const waiting = new Map<string, () => void>()
   const locks = [{ coil: 1, input: 1, openMs: 1, closeMs: 1 }]
-  const board = new RelayBoard({ platform, locks, onChange: ({ coil, on }) => void (on && waiting.get(coil)?.()) })
+  const board = new RelayBoard({
+    platform,
+    locks,
+    onChange: ({ coil, on }) => waiting.get(`${coil} ${on ? 'on' : 'off'}`)?.(),
+  })
   const service = await serveTcp({ port: 0, serve: board.serve })
   const checked = checkDevices(BOARD.map((entry) => ({ ...entry, link: { tcp: `127.0.0.1:${service.port}` } })))
   if ('errors' in checked) throw new Error(checked.errors.join('\n'))
@@ -76,7 +80,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     ledger,
     supervisor,
     deviceIds: new Map(BOARD.map(({ deviceId, output }) => [deviceId, output])),
-    on: (coil) => new Promise((resolve) => waiting.set(coil, resolve)),
+    changed: (coil, to) => new Promise((resolve) => waiting.set(`${coil} ${to}`, resolve)),
     claim: () => claim(ledger, exp),
   }
   try {
@@ -88,14 +92,20 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
       { name: NAMES.sensed, slice: () => relaySlice(parts, 'sensed') },
     ]
     const samples = await takeTurns(contenders, rounds, random, warmUps)
-    const p99 = quantile(samplesOf(samples, NAMES.sensed), 0.99) / 1_000
+    const p99 = (name: string) => quantile(samplesOf(samples, name), 0.99) / 1_000
+    const claimMs = quantile(samplesOf(samples, NAMES.claim), 0.5) / 1_000
     return {
       title: 'Grant → relay command at the agent, durable (WAL, synchronous=FULL)',
       counts: 'wall time from the grant to the coil of a simulated Modbus TCP board on this machine, without the pulse',
-      rows: rowsOf(samples, NAMES.bare, { [NAMES.sensed]: { 'p99 ms': p99 } }),
-      targets: [
-        { text: `${NAMES.sensed}: p99 at most ${RELAY_MS} ms`, measured: p99, limit: RELAY_MS, met: p99 <= RELAY_MS },
-      ],
+      rows: rowsOf(
+        samples,
+        NAMES.bare,
+        Object.fromEntries(Object.keys(COIL_MS).map((name) => [name, { 'p99 ms': p99(name) }])),
+      ),
+      targets: Object.entries(COIL_MS).map(([name, limit]) => {
+        const measured = p99(name) - claimMs
+        return { text: `${name}: p99 at most ${limit} ms above the claim`, measured, limit, met: measured <= limit }
+      }),
       notes: [
         'most of the time is the commit, because nothing moves before it is durable; a serial line adds its transfer time (9,600 baud: 17 ms for a command and its response)',
       ],
@@ -141,12 +151,13 @@ async function claimSlice(parts: Parts): Promise<number> {
 
 /** Claims the grant, then sends the command, like edge-agent/decisions/authorize. */
 async function relaySlice(
-  { ledger, supervisor, deviceIds, on, claim: claimOne }: Parts,
+  { ledger, supervisor, deviceIds, changed, claim: claimOne }: Parts,
   deviceId: string,
 ): Promise<number> {
   let us = 0
   for (let i = 0; i < FEW; i++) {
-    const isOn = on(deviceIds.get(deviceId) ?? 0)
+    const coil = deviceIds.get(deviceId) ?? 0
+    const [isOn, isOff] = [changed(coil, 'on'), changed(coil, 'off')]
     const from = nowUs()
     const redemptionId = await claimOne()
     ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
@@ -154,7 +165,8 @@ async function relaySlice(
     const { outcome, detail } = await Promise.race([isOn.then(() => ({ outcome: 'on', detail: '' })), result])
     if (outcome !== 'on' && outcome !== 'confirmed') throw new Error(`a release ended as ${outcome}: ${detail}`)
     us += nowUs() - from
-    await result
+    // The next release waits for the end of this pulse, which is no time of the agent.
+    await Promise.all([result, isOff])
   }
   return us / FEW
 }
