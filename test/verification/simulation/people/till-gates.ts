@@ -131,7 +131,7 @@ export class TillGates {
     return this.#ask(node, { deviceId, action: 'authorize_exit', receipt })
   }
 
-  /** True if the agent authorizes the request. Undefined: no answer came. */
+  /** True if the agent authorizes the request and its device does not fail. Undefined: no answer came. */
   async #ask(
     { agent, machine: { process } }: AgentNode,
     request: { deviceId: string; action: 'authorize_exit' | 'deactivate_label'; receipt: string },
@@ -144,7 +144,8 @@ export class TillGates {
         resolve(isOpen)
       }
       agent.lanes.request({ ...request, identifiers: {} }).then(
-        ({ authorized }) => end(authorized),
+        // A barrier that did not move keeps the right for another try.
+        ({ authorized, outcome }) => end(authorized && outcome !== 'failed'),
         () => end(undefined),
       )
     })
