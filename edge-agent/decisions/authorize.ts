@@ -141,7 +141,6 @@ function mayReleaseFor(parts: JudgeParts, saleKey: string, { tillId }: DeviceFac
 
 interface CommandParts {
   platform: Pick<Platform, 'timers'>
-  ledger: Pick<Ledger, 'commits' | 'claims'>
   /** True if a release at this device switches an output or writes to the named tag. */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** Moves a device; never throws. */
@@ -166,8 +165,7 @@ const NOTHING_TO_OPEN: CommandResult = {
  * Sends at most one command for a claimed redemption, and resolves with the device's result. Never throws.
  */
 async function commandRelease(
-  { platform, ledger, canRelease, execute }: CommandParts,
-  redemptionId: string,
+  { platform, canRelease, execute }: CommandParts,
   { request, device }: RequestContext,
 ): Promise<CommandResult> {
   const { deviceId, action } = request
@@ -175,8 +173,6 @@ async function commandRelease(
   if (request.isAlreadyOpen === true) return ALREADY_OPEN
   const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
   if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
-  // No decision depends on the stored time of the command, so the command does not wait for this write.
-  ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
   const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
   try {
     return await execute(deviceId, { kind: 'release', ...(tag && { tag }) }, limit.signal)
@@ -347,7 +343,7 @@ export class Authorizer {
     this.#endPieces(redemption)
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
-    const result = await commandRelease(this.#parts, redemptionId, context)
+    const result = await commandRelease(this.#parts, context)
     await this.#confirm(redemption, claimed.ordinals, result)
     return {
       authorized: true,

@@ -151,7 +151,7 @@ async function claimSlice(parts: Parts): Promise<number> {
 
 /** Claims the grant, then sends the command, like edge-agent/decisions/authorize. */
 async function relaySlice(
-  { ledger, supervisor, deviceIds, changed, claim: claimOne }: Parts,
+  { supervisor, deviceIds, changed, claim: claimOne }: Parts,
   deviceId: string,
 ): Promise<number> {
   let us = 0
@@ -159,8 +159,7 @@ async function relaySlice(
     const coil = deviceIds.get(deviceId) ?? 0
     const [isOn, isOff] = [changed(coil, 'on'), changed(coil, 'off')]
     const from = nowUs()
-    const redemptionId = await claimOne()
-    ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
+    await claimOne()
     const result = supervisor.execute(deviceId, { kind: 'release' }, new AbortController().signal)
     const { outcome, detail } = await Promise.race([isOn.then(() => ({ outcome: 'on', detail: '' })), result])
     if (outcome !== 'on' && outcome !== 'confirmed') throw new Error(`a release ended as ${outcome}: ${detail}`)

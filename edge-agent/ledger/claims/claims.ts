@@ -47,13 +47,13 @@ interface ReceiptUse {
 const unitName = (cti: string, ordinal: number) => `${cti}/${ordinal}`
 
 /**
- *   claimed ──▶ commanded
- *      └────────────┴──▶ confirmed    the right is used up
- *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
- *                   └──▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
+ *   claimed ─┬─▶ confirmed    the right is used up
+ *            ├─▶ failed       the right is free again: one more attempt for the shopper, then staff
+ *            └─▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
  *
  * The claims in this ledger's tables. These states are for rights of receipts. A claim of a token's step uses that step
- * for ever, even after `failed`. Decisions do not distinguish `commanded` from `claimed`.
+ * for ever, even after `failed`. Whether the device got its command is not stored: after a power cut this would prove
+ * nothing about the device, so an open claim then counts as `unknown`.
  *
  * What prevents a second release of a unit at this agent:
  *   - `claim` checks with `FreeRights` that a right is free and inserts the claim, in one transaction. Transactions
@@ -98,9 +98,7 @@ export class Claims {
     this.#insert = db.prepare(
       "INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?)",
     )
-    this.#setState = db.prepare(
-      "UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')",
-    )
+    this.#setState = db.prepare("UPDATE claim SET state = ? WHERE redemption_id = ? AND state = 'claimed'")
     this.#steps = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM claim WHERE nonce = ?')
     this.#lastUse = db.prepare<[{ cti: string; rightClass: RightClass }], ReceiptUse>(
       `SELECT at_ms AS atMs, device_id AS deviceId FROM claim WHERE state <> 'failed' AND right_class = @rightClass
@@ -138,10 +136,6 @@ export class Claims {
     return { ok: true, ordinals: taken.map(({ ordinal }) => ordinal), remaining: free.length - taken.length }
   }
 
-  markCommanded(redemptionId: string): void {
-    this.#setState.run('commanded', redemptionId)
-  }
-
   /** Stores the outcome of a claim. Returns false if the claim already has an outcome. */
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
@@ -153,9 +147,7 @@ export class Claims {
   /** The claims that a crash left without an outcome. */
   unsettled(): UnsettledClaim[] {
     return this.#db
-      .prepare<[], UnsettledClaim>(
-        "SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')",
-      )
+      .prepare<[], UnsettledClaim>("SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state = 'claimed'")
       .all()
   }
 
@@ -358,7 +350,7 @@ export class Claims {
   prune(before: number): void {
     if (before <= this.#floor) return
     this.#metadata.set('floor', String(before))
-    this.#db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
+    this.#db.prepare("DELETE FROM claim WHERE exp <= ? AND state <> 'claimed'").run(before)
     for (const table of ['denied', 'used_right', 'token_right', 'unit_tag'])
       this.#db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
     this.#limits.prune(before)

@@ -13,7 +13,7 @@ interface StoredEvidence {
   outcome?: string
 }
 
-const STATES = new Set(['claimed', 'commanded', 'confirmed', 'failed', 'unknown'])
+const STATES = new Set(['claimed', 'confirmed', 'failed', 'unknown'])
 
 /**
  * Compares the claims with the journal, whose rows are chained by hash: SQLite does not notice a flipped bit inside a

@@ -22,7 +22,7 @@ export interface AgentClock {
   now(): { nowMs: number; trust: ClockTrust }
   /** Time epoch of the last signed time; -1 before the first. */
   readonly epoch: number
-  /** Applies a signed time and stores it. If the disk is full, throws and ignores the time. */
+  /** Applies a signed time and stores it, at most once a minute if it says nothing new. If the disk is full, throws and ignores the time. */
   offer(time: SignedTime): SignedTimeVerdict
   /** Applies the time of the receipt home, ms, if there is no better source. */
   offerHome(ms: number): void
@@ -44,6 +44,23 @@ export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
 }
 
 const CLOCK_STATE = 'clock'
+
+/** The stored high-water mark may be this old, ms. Each signed time would else be a commit: seven a minute when idle. */
+const STEP_MS = 60_000
+/** Largest difference between this clock and a signed time that need not be corrected, ms. */
+const DRIFT_MS = 250
+
+/** True if the offered state says no more than the known one: almost the same time, almost the same mark. */
+function isSmallStep(known: TrustedClockState, offered: TrustedClockState, clock: Clock): boolean {
+  const isSameKind =
+    offered.epoch === known.epoch &&
+    offered.bootId === known.bootId &&
+    offered.trust === known.trust &&
+    !offered.unconfirmed &&
+    !known.unconfirmed
+  const isNear = Math.abs(trustedNow(offered, clock).nowMs - trustedNow(known, clock).nowMs) <= DRIFT_MS
+  return isSameKind && isNear && offered.highWaterMs - known.highWaterMs < STEP_MS
+}
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState
 
@@ -76,7 +93,8 @@ export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 
       const offered = known
         ? applySignedTime(known, clock, time)
         : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
-      if (offered.state !== known) commits.now(() => metadata.set(CLOCK_STATE, JSON.stringify(offered.state)))
+      if (offered.state !== known && !(known && isSmallStep(known, offered.state, clock)))
+        commits.now(() => metadata.set(CLOCK_STATE, JSON.stringify(offered.state)))
       return offered.verdict
     },
     offerHome(ms) {

@@ -6,7 +6,10 @@ export function messageTimes(nowMs: number, lifeS: number): { iat: number; exp: 
   return { iat, exp: iat + lifeS }
 }
 
-/** Times of the last contact with the cloud, from its freshness documents. The ledger stores these times. */
+/**
+ * Times of the last contact with the cloud, from its freshness documents. The ledger stores these times once a minute, so
+ * that an idle agent spares its disk. After a restart they are at most this much older.
+ */
 export interface CloudContact {
   /** Time of the last freshness that confirmed the current policy, ms; 0: never. */
   readonly policyConfirmedMs: number
@@ -21,33 +24,40 @@ export interface CloudContact {
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
+const STEP_MS = 60_000
+
 /** Reads the contact times from this ledger. */
-export function openCloudContact({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>): CloudContact {
-  let policyConfirmedMs = Number(metadata.get(LAST_FRESH) ?? 0)
-  let lastContactMs = Number(metadata.get(LAST_CONTACT) ?? 0)
-
-  function notePolicyConfirmed(ms: number): void {
-    policyConfirmedMs = ms
-    commits.now(() => metadata.set(LAST_FRESH, String(ms)))
-  }
-
-  function noteContact(ms: number): void {
-    lastContactMs = ms
-    commits.now(() => metadata.set(LAST_CONTACT, String(ms)))
-  }
-
+export function openCloudContact(ledger: Pick<Ledger, 'metadata' | 'commits'>): CloudContact {
+  const policyConfirmed = openTime(ledger, LAST_FRESH)
+  const contact = openTime(ledger, LAST_CONTACT)
   return {
     get policyConfirmedMs() {
-      return policyConfirmedMs
+      return policyConfirmed.ms
     },
     get lastContactMs() {
-      return lastContactMs
+      return contact.ms
     },
-    notePolicyConfirmed,
-    noteContact,
+    notePolicyConfirmed: policyConfirmed.note,
+    noteContact: contact.note,
     rewindTo(toMs) {
-      if (policyConfirmedMs > toMs) notePolicyConfirmed(0)
-      if (lastContactMs > toMs) noteContact(0)
+      for (const time of [policyConfirmed, contact]) if (time.ms > toMs) time.note(0)
+    },
+  }
+}
+
+/** A time, ms, that is stored when it differs by a minute from what is stored. */
+function openTime({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>, name: string) {
+  let storedMs = Number(metadata.get(name) ?? 0)
+  let currentMs = storedMs
+  return {
+    get ms() {
+      return currentMs
+    },
+    note(ms: number): void {
+      currentMs = ms
+      if (Math.abs(ms - storedMs) < STEP_MS) return
+      commits.now(() => metadata.set(name, String(ms)))
+      storedMs = ms
     },
   }
 }

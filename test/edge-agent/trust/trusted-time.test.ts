@@ -70,6 +70,39 @@ it('reports a cloud time before an earlier signed time, because its tokens would
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead - 900), 'n')).toMatchObject({ taken: true })
 })
 
+it('stores the time of an idle minute once, and a step or a lower mark at once', () => {
+  all()
+  const countStores = (act: () => void): number => {
+    let stores = 0
+    const { metadata } = t.ledger
+    const set = metadata.set.bind(metadata)
+    metadata.set = (name, value) => {
+      stores += 1
+      set(name, value)
+    }
+    act()
+    metadata.set = set
+    return stores
+  }
+  const idle = (minutes: number) =>
+    countStores(() => {
+      for (let n = 0; n < minutes * 6; n++) {
+        t.world.sleep(10_000)
+        expect(t.trust.accept(fresh())).toMatchObject({ taken: true })
+      }
+    })
+  expect(idle(10)).toBeLessThanOrEqual(3 * 10)
+  expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall(), trust: 'signed' })
+  expect(t.trust.lastContactMs).toBe(t.world.clock.wall())
+  reopen()
+  expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall(), trust: 'signed' })
+  expect(t.world.clock.wall() - t.trust.lastContactMs).toBeLessThan(60_000)
+  const before = t.clock.now().nowMs
+  expect(countStores(() => t.clock.offer({ ms: before + 1_000, epoch: 0, answersChallenge: true }))).toBe(1)
+  expect(countStores(() => t.clock.offer({ ms: before, epoch: 1, answersChallenge: true }))).toBe(1)
+  expect(t.clock.epoch).toBe(1)
+})
+
 it('ignores a signed time that it cannot store', () => {
   all()
   t.world.sleep(HOUR)

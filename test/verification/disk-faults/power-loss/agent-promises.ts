@@ -220,12 +220,10 @@ interface ClaimRow {
   state: string
 }
 
-/** Text of the claims with their outcomes. The states `claimed` and `commanded` both show as `open`. */
+/** Text of the claims with their outcomes. */
 function claimsText(rows: readonly ClaimRow[]): string {
   return rows
-    .map(
-      ({ id, ordinal, state }) => `${id}/${ordinal} ${state === 'claimed' || state === 'commanded' ? 'open' : state}`,
-    )
+    .map(({ id, ordinal, state }) => `${id}/${ordinal} ${state}`)
     .toSorted()
     .join('\n')
 }
