@@ -68,9 +68,12 @@ interface StoredTag extends TagNotice {
   /** Journal row; 0: reported to another agent. */
   readonly seq: number
   readonly change: number
+  /** What the items of this agent contained, of `epoch`, when it took the report; 0 for reports of others. */
+  readonly seen: number
 }
 
-const TAG = 'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change, sale'
+const TAG =
+  'name, status, rank, sender, stored_ms AS storedMs, COALESCE(epoch, 0) AS epoch, ver, seq, change, sale, seen'
 
 /** Most names of the tags of a sale: 2,000 tags, by three kinds. A lying agent may announce more. */
 export const SALE_NAMES_LIMIT = 6_000
@@ -124,6 +127,7 @@ export class TillReports {
   readonly #contain
   readonly #announced
   #change: number | undefined
+  #position: () => readonly [number, number] = () => [0, 0]
   /** Numbers never fall, although other agents' reports replace numbered rows. */
   #highest = 0
   readonly #tagsIn
@@ -198,14 +202,14 @@ export class TillReports {
       `SELECT ${TAG} FROM till_tag WHERE sale = ? LIMIT ${SALE_NAMES_LIMIT}`,
     )
     this.#saveTag = db.prepare(
-      `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale)
-       VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change, @sale)
-       ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender,
-         stored_ms = excluded.stored_ms, seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change, sale = excluded.sale`,
+      `INSERT INTO till_tag (name, status, rank, sender, stored_ms, seq, epoch, ver, change, sale, seen)
+       VALUES (@name, @status, @rank, @sender, @storedMs, @seq, @epoch, @ver, @change, @sale, @seen)
+       ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender, stored_ms = excluded.stored_ms,
+         seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change, sale = excluded.sale, seen = excluded.seen`,
     )
     // Each tag is a change of its own, so that notices can name them in portions.
     this.#acknowledge = db.prepare(
-      `UPDATE till_tag SET epoch = @epoch, ver = @ver, change = @before + acked.place
+      `UPDATE till_tag SET seen = CASE WHEN epoch = @epoch THEN seen ELSE 0 END, epoch = @epoch, ver = @ver, change = @before + acked.place
        FROM (SELECT name AS tag, ROW_NUMBER() OVER () AS place FROM
               (SELECT name FROM till_tag WHERE ver IS NULL AND seq BETWEEN 1 AND @seq AND sender = '' ORDER BY seq LIMIT @limit)) AS acked
        WHERE till_tag.name = acked.tag`,
@@ -216,6 +220,11 @@ export class TillReports {
       'DELETE FROM till_return WHERE stored_ms < ? AND seq <= ?',
       'DELETE FROM till_code WHERE exp < ?',
     ].map((sql) => db.prepare(sql))
+  }
+
+  /** `position`: what the items of this agent contain (`Replica.position`). */
+  knowItems(position: () => readonly [number, number]): void {
+    this.#position = position
   }
 
   sale(saleKey: string): StoredSale | undefined {
@@ -268,7 +277,8 @@ export class TillReports {
   saveTag(name: string, status: ItemStatus, storedMs: number, seq: number, sale: string | null = null, step = 1): void {
     const rank = nextRank(this.tag(name)?.rank, storedMs, step)
     const change = this.#next()
-    this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch: null, ver: null, change, sale })
+    const [epoch, seen] = this.#position()
+    this.#saveTag.run({ name, status, rank, sender: '', storedMs, seq, epoch, ver: null, change, sale, seen })
   }
 
   /** What is known of the tags of a sale, as long as no other sale sold them again. */
@@ -307,6 +317,7 @@ export class TillReports {
         ver,
         change,
         sale: saleKey,
+        seen: 0,
       }
       this.#saveTag.run(ended)
     }
@@ -317,8 +328,9 @@ export class TillReports {
 
   /**
    * Stores what another agent announced, if it is newer than what is known: the higher rank counts, and of equal ranks
-   * the status at which gates alarm. What an agent announced that is not `isTrusted` any more is unknown. Returns whether
-   * it was stored.
+   * the status at which gates alarm. What an agent announced that is not `isTrusted` any more is unknown. What this agent
+   * already knew from its items when it took its own report is older than that report, which then gets a higher rank,
+   * for the agents that heard of both. Returns whether the announcement was stored.
    */
   receiveTag(
     { name, status, rank, epoch, ver, sale }: TagNotice,
@@ -329,10 +341,15 @@ export class TillReports {
     const stored = this.tag(name)
     const known = stored && (stored.sender === '' || isTrusted(stored.sender)) ? stored : undefined
     const isSame = known?.rank === rank && known.status === status
+    if (known && known.sender === '' && ver !== null && known.epoch === epoch && ver <= known.seen) {
+      const isOutranked = rank > known.rank || (rank === known.rank && !isSame)
+      if (isOutranked) this.#saveTag.run({ ...known, rank: nextRank(rank, known.storedMs), change: this.#next() })
+      return false
+    }
     if (known && (known.rank > rank || (known.rank === rank && !isSame && status === 'paid'))) return false
     if (isSame && (ver === null || known.ver !== null)) return false
     // `seq` 0: no row of this journal. The index of changes leaves it out, so it is not announced again.
-    this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0, sale })
+    this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0, sale, seen: 0 })
     return true
   }
 

@@ -129,6 +129,7 @@ export class TillNotices {
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const passSeconds = (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60
     let ended = 0
+    const before = ledger.till.lastChange
     await ledger.commits.durably(() => {
       for (const tag of tags) {
         // The sender repeats the notice, and the rest follows.
@@ -151,7 +152,7 @@ export class TillNotices {
       if (changes) ledger.metadata.set(TAKEN + iss, String(changes.last))
     })
     onChanged()
-    if (ended > 0) this.send()
+    if (ledger.till.lastChange > before) this.send()
     return ended >= SALE_NAMES_LIMIT ? { kind: 'too_many', retryAfterSeconds: 1 } : { kind: 'taken' }
   }
 

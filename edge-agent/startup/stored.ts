@@ -131,6 +131,7 @@ export function openStorage(
     platform,
     log,
   })
+  ledger.till.knowItems(() => items.position())
   items.onChange((entries) => {
     forgetReturned(ledger, entries)
     noteContained(ledger, items, entries)

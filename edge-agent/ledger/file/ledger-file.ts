@@ -129,10 +129,11 @@ const BASELINE = `
   -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
   -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
   -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that
-  -- row. change: number of this change, for notices to other agents. sale: that made the tag paid, or whose end made it alarm.
+  -- row; before, the epoch of seen. change: number of this change, for notices to other agents. sale: that made the tag
+  -- paid, or whose end made it alarm. seen: what the items contained when this agent took the report.
   CREATE TABLE till_tag (
     name TEXT PRIMARY KEY, status TEXT NOT NULL, rank INTEGER NOT NULL, sender TEXT NOT NULL, stored_ms INTEGER NOT NULL,
-    seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT) WITHOUT ROWID, STRICT;
+    seq INTEGER NOT NULL, epoch INTEGER, ver INTEGER, change INTEGER NOT NULL, sale TEXT, seen INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   -- Codes that tills printed, as hashes, and the sales that they name. sender, change: as in till_tag. notice: the notice
   -- of another agent that announced it, which this agent as the receipt home forwards.
   CREATE TABLE till_code (

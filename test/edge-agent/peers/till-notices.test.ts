@@ -267,6 +267,28 @@ it('neither the highest rank nor what an agent said before it was revoked mutes 
   expect(till.tag(known.name)).toMatchObject({ status: 'paid', sender: 'honest' })
 })
 
+it('what the items contained before a sale is older than this sale, although its notice comes later', async () => {
+  const [epc = ''] = await openTills(1)
+  s.onLan = () => 'cut'
+  s.isUp = true
+  await post(s.home, 'sales', sale(epc))
+  await post(s.home, 'returns', { returnId: 'back', epcs: [epc] })
+  await until('the return in the cloud', async () => {
+    await s.home.agent.link.poll()
+    return s.home.agent.ledger.journal.waiting === 0
+  })
+  await until('the return in the items there', async () => {
+    await s.other.agent.link.poll()
+    return statusAt(s.other, epc) === 'returned'
+  })
+  await s.cutCloud()
+  await post(s.other, 'sales', sale(epc))
+  s.onLan = () => 'pass'
+  await becomes(s.home, epc, 'paid')
+  await until('all notices', async () => s.home.agent.tillNotices.acknowledged >= s.home.agent.ledger.till.lastChange)
+  expect(statusAt(s.other, epc)).toBe('paid')
+})
+
 it('thousands of tags and their places in the items reach the other agent in portions', async () => {
   await openTills(0)
   const count = 3_000
