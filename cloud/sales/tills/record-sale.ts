@@ -50,7 +50,7 @@ import {
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './move-stock.ts'
 import { conflictKey, voidRecorded, voidSaleOf } from './void-sale.ts'
-import { applyWaitingReturns, isAwaited } from './return-goods.ts'
+import { applyWaiting, returnsAwaiting } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'
 import { EXCHANGE_KEY, reportSale } from './piece-reports.ts'
 import { nameUnits, settlePieces } from './settle-pieces.ts'
@@ -310,15 +310,8 @@ async function bookSale(
   const by = { key: incoming.key, storedMs: backMs, agentId: agent?.agentId, about }
   await takeExchanged(call, store, by, inStore, others)
   const itemIds = [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id)
-  const hasWaiting = await isAwaited(call, store, incoming.key, sale.codeHashes)
   const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId }
-  // Before the pieces: what came back since belongs to their next sale.
-  if (incoming.known && isVoid) {
-    await saveSale(db, row)
-    await voidRecorded(call, store, row, { voidedMs: incoming.known.stored_ms })
-    row.state = 'void'
-  }
-  await settlePieces(call, store, itemIds, hasWaiting ? incoming.key : undefined)
+  await catchUp(call, store, row, { incoming, codeHashes: sale.codeHashes, itemIds })
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -337,10 +330,32 @@ async function bookSale(
     items: await itemsOf(call, store, sale, rows),
     warnings: doubts.map(warningOf),
   }
-  await saveSale(db, { ...row, result: JSON.stringify(result) })
-  await applyWaitingReturns(call, store, incoming.key, sale.codeHashes)
-  if (hasWaiting) await settlePieces(call, store, itemIds)
+  await saveSale(db, { ...row, ...(isVoid && { state: 'void' }), result: JSON.stringify(result) })
   return result
+}
+
+/**
+ * Applies to a new sale what was reported of it before it was here, in the order of time: the returns that name it, its
+ * void, and its pieces that came back by their tags or with another sale. What came back after its void belongs to
+ * their next sale.
+ */
+async function catchUp(
+  call: Call,
+  store: Row<'store'>,
+  row: Row<'till_sale'> & { purchase_id: string },
+  { incoming, codeHashes, itemIds }: { incoming: Incoming; codeHashes: readonly string[]; itemIds: readonly string[] },
+): Promise<void> {
+  await saveSale(call.db, row)
+  const waiting = await returnsAwaiting(call, store, incoming.key, codeHashes)
+  const voidedMs = incoming.known?.state === 'void' ? incoming.known.stored_ms : Number.POSITIVE_INFINITY
+  const apply = async (returned: Row<'till_return'>) => {
+    await settlePieces(call, store, itemIds, { saleKey: incoming.key, untilMs: returned.stored_ms })
+    await applyWaiting(call, store, row.purchase_id, returned)
+  }
+  for (const returned of waiting.filter((each) => each.stored_ms < voidedMs)) await apply(returned)
+  if (voidedMs < Number.POSITIVE_INFINITY) await voidRecorded(call, store, row, { voidedMs })
+  for (const returned of waiting.filter((each) => each.stored_ms >= voidedMs)) await apply(returned)
+  await settlePieces(call, store, itemIds)
 }
 
 function rightsOfRows({ units }: SaleRows): UnitKey[] {

@@ -157,36 +157,18 @@ async function reportEarlier(
 
 const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
-/** True if returns wait that name this sale, or one with these codes. */
-export async function isAwaited(
+/** The returns that wait for this sale, or for one with these codes, the oldest first. */
+export function returnsAwaiting(
   { db }: Call,
   { store_id: storeId }: Row<'store'>,
   saleKey: string,
   codeHashes: readonly string[],
-): Promise<boolean> {
-  const waiting = await waitingReturns(db, storeId, keysOfSale(saleKey, codeHashes))
-  return waiting.length > 0
+): Promise<Row<'till_return'>[]> {
+  return waitingReturns(db, storeId, [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)])
 }
 
-function keysOfSale(saleKey: string, codeHashes: readonly string[]): string[] {
-  return [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)]
-}
-
-/** Applies the returns that waited for a sale, or for one with these codes. What contradicts the sale becomes an exception. */
-export async function applyWaitingReturns(
-  call: Call,
-  store: Row<'store'>,
-  saleKey: string,
-  codeHashes: readonly string[],
-): Promise<void> {
-  const sale = await findSale(call.db, saleKey)
-  if (!sale?.purchase_id) return
-  for (const row of await waitingReturns(call.db, store.store_id, keysOfSale(saleKey, codeHashes)))
-    await applyWaiting(call, store, sale.purchase_id, row)
-}
-
-/** Applies a return that waited. */
-async function applyWaiting(
+/** Applies a return that waited for its sale. What contradicts the sale becomes an exception. */
+export async function applyWaiting(
   call: Call,
   store: Row<'store'>,
   purchaseId: string,

@@ -77,21 +77,27 @@ interface Booked {
 
 /**
  * Brings pieces into the state that the reports of tills tell, whatever order they arrived in: books each return on a
- * sale, and makes each piece paid or not. What others did with a piece since then stays. `awaitedKey`: a sale for which
- * returns wait that name it: they are booked on it first.
+ * sale, and makes each piece paid or not. What others did with a piece since then stays. `until`: of this sale, only
+ * what came back before that time is booked: a return that names it is next.
  */
 export async function settlePieces(
   call: Call,
   store: Row<'store'>,
   itemIds: readonly string[],
-  awaitedKey?: string,
+  until?: Until,
 ): Promise<readonly Booked[]> {
   const reports = await pieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
   const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfReports(ofItem, others.get(id))]))
-  const booked = await bookReturns(call, store, reports, pieces, awaitedKey)
+  const booked = await bookReturns(call, store, reports, pieces, until)
   await moveItems(call, store, reports, pieces)
   return booked
+}
+
+/** A time of a sale, ms. */
+interface Until {
+  readonly saleKey: string
+  readonly untilMs: number
 }
 
 /** Sales to which pieces of one report are bound, so that a transaction stays short. */
@@ -112,10 +118,12 @@ async function bookReturns(
   store: Row<'store'>,
   reports: ReadonlyMap<string, readonly Report[]>,
   pieces: ReadonlyMap<string, PieceHistory>,
-  awaitedKey: string | undefined,
+  until: Until | undefined,
 ): Promise<readonly Booked[]> {
   const all = [...reports].flatMap(([itemId, ofItem]) => dueOf(ofItem, pieces.get(itemId)?.returns ?? new Map()))
-  const due = all.filter(({ sale }) => sale.report_key !== awaitedKey)
+  const due = all.filter(
+    ({ sale, back }) => until === undefined || sale.report_key !== until.saleKey || back.at_ms < until.untilMs,
+  )
   const paired = new Set(due.map(({ sale }) => sale))
   const stray = [...reports].flatMap(([itemId, ofItem]) =>
     strayOf(ofItem, pieces.get(itemId)?.returns ?? new Map()).filter((sale) => !paired.has(sale)),

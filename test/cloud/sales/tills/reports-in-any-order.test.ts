@@ -109,6 +109,46 @@ describe('a piece', () => {
     },
   )
 
+  it.each([
+    ['sale', 'exchange', 'return'],
+    ['exchange', 'sale', 'return'],
+    ['exchange', 'return', 'sale'],
+    ['return', 'exchange', 'sale'],
+  ])(
+    'that came back with another sale is refunded once by the return of its whole sale: %s, %s, %s',
+    async (...order) => {
+      const [a, b, c] = [await piece(), await piece(), await piece()]
+      const before = await unclear()
+      const code = `code-${++number}`
+      const first = { ...sale(60, line(1_000, [a]), line(1_500, [b])), receiptCodes: [code] }
+      const [swap, whole] = [exchange(20, c, a), back(requestOf({ code }))]
+      const steps: Record<string, () => Promise<void>> = {
+        sale: () => report(home, 60, sold(first)),
+        exchange: () => report(home, 20, sold(swap)),
+        return: () => report(other, 10, whole),
+      }
+      for (const step of order) await steps[step]?.()
+      expect([await statusOf(a), await statusOf(b), await statusOf(c)]).toEqual(['returned', 'sellable', 'paid'])
+      expect([await refundedOf(first), (await unclear()) - before]).toEqual([15, 0])
+    },
+  )
+
+  it('whose return came before the void of its sale is refunded, in any order', async () => {
+    const outcomes: unknown[] = []
+    for (const isSaleFirst of [true, false]) {
+      const [a, b] = [await piece(), await piece()]
+      const first = sale(60, line(1_000, [a]), line(1_500, [b]))
+      const before = await unclear()
+      if (isSaleFirst) await report(home, 60, sold(first))
+      await report(other, 30, back(requestOf({ saleId: first['saleId'], lines: [{ lineId: '1', quantity: 1 }] })))
+      await report(other, 20, voided(first))
+      if (!isSaleFirst) await report(home, 60, sold(first))
+      outcomes.push([await statusOf(a), await statusOf(b), await refundedOf(first), (await unclear()) - before])
+    }
+    expect(outcomes[1]).toEqual(outcomes[0])
+    expect(outcomes[0]).toEqual(['sellable', 'cancelled', 25, 0])
+  })
+
   it('is booked by the return that names its sale before a return by its tag', async () => {
     const epc = await piece()
     const [first, again] = [sale(30, line(1_000, [epc])), sale(20, line(1_500, [epc]))]
