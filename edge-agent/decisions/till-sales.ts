@@ -43,14 +43,10 @@ import {
 import { GoodsBack, type SoldPiece } from './goods-back.ts'
 import { returnRow, saleRow } from './till-rows.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
+import { QueueShares } from './queue-shares.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import { givesRights, type Warning } from './till-doubts.ts'
-
-/** Rows that may wait for the cloud. 72 hours of a large store are 100,000 sales. */
-const WAITING_LIMIT = 300_000
-/** Their bytes: 72 hours of a large store are 0.5 GB. */
-export const WAITING_BYTES_LIMIT = 2_000_000_000
 
 interface TillSalesParts {
   ledger: Ledger
@@ -87,19 +83,25 @@ interface TillSalesParts {
 export class TillSales {
   readonly #parts: TillSalesParts
   readonly #back: GoodsBack
+  readonly #shares: QueueShares
 
   constructor(parts: TillSalesParts) {
     this.#parts = parts
+    this.#shares = new QueueShares(parts.ledger.journal)
     this.#back = new GoodsBack(parts)
   }
 
-  /** Records a sale. `mayReturn`: the till may also void paid ones, and take goods back. Throws `TillRefusal`. */
-  async sell(request: TillSale, mayReturn = true): Promise<SaleAnswer> {
-    this.#assertMayRecord()
+  /**
+   * Records a sale. `mayReturn`: the till may also void paid ones, and take goods back. `program`: id of the paired program
+   * that reports it. Throws `TillRefusal`.
+   */
+  async sell(request: TillSale, mayReturn = true, program = ''): Promise<SaleAnswer> {
+    this.#assertMayRecord(program)
     const sale = keptSale(this.#parts.storeId, request)
     assertFits(sale)
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#sell(sale, mayReturn, nowMs()), sizeOf(sale.lines))
+    const record = () => this.#shares.count(program, () => this.#sell(sale, mayReturn, nowMs()))
+    const answer = await ledger.commits.durably(record, sizeOf(sale.lines))
     this.#parts.onChanged()
     const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
     // A late copy of an open sale may have other goods.
@@ -112,36 +114,35 @@ export class TillSales {
   }
 
   /** Voids a sale. Throws `TillRefusal`. */
-  async void(name: SaleName, reason: string | undefined): Promise<VoidAnswer> {
-    this.#assertMayRecord()
+  async void(name: SaleName, reason: string | undefined, program = ''): Promise<VoidAnswer> {
+    this.#assertMayRecord(program)
     const { ledger, nowMs } = this.#parts
-    const answer = await ledger.commits.durably(() => this.#void(name, reason, nowMs()), this.#sizeOfSale(name))
+    const record = () => this.#shares.count(program, () => this.#void(name, reason, nowMs()))
+    const answer = await ledger.commits.durably(record, this.#sizeOfSale(name))
     this.#parts.onChanged()
     return answer
   }
 
   /** Takes goods back. Throws `TillRefusal`. */
-  async takeBack(sent: TillReturn): Promise<ReturnAnswer> {
-    this.#assertMayRecord()
+  async takeBack(sent: TillReturn, program = ''): Promise<ReturnAnswer> {
+    this.#assertMayRecord(program)
     const request = keptReturn(this.#parts.storeId, sent)
     assertFits(request)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(
-      () => this.#takeBack(request, nowMs()),
+      () => this.#shares.count(program, () => this.#takeBack(request, nowMs())),
       sizeOf([request, ...(request.lines ?? [])]) + this.#sizeOfSale(request),
     )
     this.#parts.onChanged()
     return answer
   }
 
-  #assertMayRecord(): void {
-    const { agentId, ledger, policy } = this.#parts
+  #assertMayRecord(program: string): void {
+    const { agentId, policy } = this.#parts
     if (!policy()?.tillSales.agents.includes(agentId))
       throw new TillRefusal('sales_not_allowed', `the policy of the store does not name ${agentId} in tillSales.agents`)
-    if (ledger.journal.waiting >= WAITING_LIMIT)
-      throw new TillRefusal('sale_queue_full', `${WAITING_LIMIT} rows wait for the cloud: connect this agent`)
-    if (ledger.journal.waitingBytes >= WAITING_BYTES_LIMIT)
-      throw new TillRefusal('sale_queue_full', `${WAITING_BYTES_LIMIT} bytes wait for the cloud: connect this agent`)
+    const whyFull = this.#shares.whyFull(program)
+    if (whyFull !== undefined) throw new TillRefusal('sale_queue_full', whyFull)
   }
 
   /** Share of a commit that a void or return of a whole sale takes. */

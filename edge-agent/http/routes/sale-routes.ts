@@ -72,20 +72,22 @@ export function saleRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/sales', admit('sales'), async (c) => {
     const sale = await read(c, SaleRequest, 'sales')
     if (sale instanceof Response) return sale
-    const mayVoid = access.callerOf(c)?.rights?.includes('returns') === true
-    return answer(c, async () => reply(c, 'recordSale', await agent.sales.sell(sale, mayVoid)))
+    const { id, rights } = access.callerOf(c) ?? {}
+    return answer(c, async () =>
+      reply(c, 'recordSale', await agent.sales.sell(sale, rights?.includes('returns') === true, id)),
+    )
   })
   app.post('/v1/sales/void', admit('returns'), async (c) => {
     const body = await read(c, VoidSaleRequest, 'returns')
     if (body instanceof Response) return body
     const { reason, ...name } = body
-    return answer(c, async () => reply(c, 'voidSale', await agent.sales.void(name, reason)))
+    return answer(c, async () => reply(c, 'voidSale', await agent.sales.void(name, reason, access.callerOf(c)?.id)))
   })
   app.post('/v1/returns', admit('returns'), async (c) => {
     // Goods may come back at another till.
     const body = await read(c, SaleReturnRequest, 'returns', false)
     if (body instanceof Response) return body
-    return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body)))
+    return answer(c, async () => reply(c, 'recordReturn', await agent.sales.takeBack(body, access.callerOf(c)?.id)))
   })
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
-import { WAITING_BYTES_LIMIT } from '../../../edge-agent/decisions/till-sales.ts'
+import { WAITING_BYTES_LIMIT } from '../../../edge-agent/decisions/queue-shares.ts'
 import type { TillRight } from '../../../edge-agent/ledger/pairings.ts'
 import type { Json } from '../../support/cloud.ts'
 import { fakeReader } from '../../support/fake-reader.ts'

@@ -75,11 +75,11 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
       change(
         'edge-agent/decisions/authorize.js',
         'const redemption = {',
-        'const result = await commandRelease(this.#parts, redemptionId, context);\nconst redemption = {',
+        'const result = await commandRelease(this.#parts, context);\nconst redemption = {',
       ),
       change(
         'edge-agent/decisions/authorize.js',
-        'return this.#notClaimed(redemption, claimed);\n        const result = await commandRelease(this.#parts, redemptionId, context);',
+        'return this.#notClaimed(redemption, claimed);\n        const result = await commandRelease(this.#parts, context);',
         'return this.#notClaimed(redemption, claimed);',
       ),
     ],

@@ -198,8 +198,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'await applyWaitingReturns(call, store, incoming.key, sale.codeHashes);',
-        '',
+        'const waiting = await returnsAwaiting(call, store, incoming.key, codeHashes);',
+        'const waiting = [];',
       ),
     ],
     faults: ['tills', 'partition'],
@@ -210,8 +210,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'if (incoming.known && isVoid) {',
-        'if (incoming.known && nowMs < 0) {',
+        "const voidedMs = incoming.known?.state === 'void' ?",
+        "const voidedMs = incoming.known?.state === 'never' ?",
       ),
     ],
     faults: ['tills', 'partition'],
@@ -248,8 +248,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         REPORTS,
-        'UPDATE till_tag SET epoch = @epoch, ver = @ver,',
-        'UPDATE till_tag SET epoch = @epoch, ver = NULL + @ver,',
+        'epoch = @epoch, ver = @ver, change = @before',
+        'epoch = @epoch, ver = NULL + @ver, change = @before',
       ),
     ],
     faults: ['tills'],
