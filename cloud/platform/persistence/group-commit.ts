@@ -8,6 +8,8 @@ import { FairQueue } from './fair-turns.ts'
 const GROUP_LIMIT = 64
 /** Time after which a group takes no further transaction, ms: expensive ones do not delay the commit of others. */
 const GROUP_MS = 10
+/** Longest time that a group waits for transactions of requests that begin in the next turns of the event loop, ms. */
+const GATHER_MS = 3
 
 interface Job {
   work: () => Promise<unknown>
@@ -83,8 +85,7 @@ export class GroupCommit {
   async #runAll(): Promise<void> {
     try {
       while (this.#queue.size > 0) {
-        // Transactions of requests that arrive together share a commit.
-        await new Promise<void>((resolve) => setImmediate(resolve))
+        await this.#gather()
         const startMs = this.#clock.elapsed()
         try {
           await this.#runGroup()
@@ -98,6 +99,16 @@ export class GroupCommit {
     } finally {
       this.#running = undefined
     }
+  }
+
+  /** Waits as long as each turn brings more: transactions of requests that arrive together share a commit. */
+  async #gather(): Promise<void> {
+    const untilMs = this.#clock.elapsed() + GATHER_MS
+    let size: number
+    do {
+      size = this.#queue.size
+      await new Promise<void>((resolve) => setImmediate(resolve))
+    } while (this.#queue.size > size && this.#queue.size < GROUP_LIMIT && this.#clock.elapsed() < untilMs)
   }
 
   async #runGroup(): Promise<void> {
