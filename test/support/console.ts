@@ -20,7 +20,13 @@ export const ROLE_HEADER = 'x-test-role'
 export const CSRF = 'csrf-of-the-test'
 
 /** The console of a shop, with a user whose role a header chooses. Without the header the browser is signed out. */
-export function consoleOf(shop: Shop, accountId: string, pages?: readonly ConsolePage[], role?: UserRole): Hono {
+export function consoleOf(
+  shop: Shop,
+  accountId: string,
+  pages?: readonly ConsolePage[],
+  role?: UserRole,
+  storeIds: readonly string[] | null = null,
+): Hono {
   const app = new Hono()
   // The sessions of this test are in no database.
   const services = { ...shop.cloud.cloud.services, findCaller: async (_: unknown, caller: KnownCaller) => caller }
@@ -42,7 +48,7 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
     async sessionOf(c) {
       const chosen = (c.req.header(ROLE_HEADER) ?? role) as UserRole | undefined
       if (chosen === undefined) return undefined
-      const user = { userId: 'usr_1', name: 'Petra Lindner', email: 'petra@shop.example', accountId, storeIds: null }
+      const user = { userId: 'usr_1', name: 'Petra Lindner', email: 'petra@shop.example', accountId, storeIds }
       const chosenUser = { ...user, role: chosen }
       return {
         user: chosenUser,

@@ -1909,7 +1909,7 @@ FetchAlarmNoticesResponse = TypedDict(
 FetchAlarmsRequest = TypedDict(
     "FetchAlarmsRequest",
     {
-        "storeId": str,
+        "storeId": NotRequired[str],
         "eventId": NotRequired[str],
         "purchaseId": NotRequired[str],
         "state": NotRequired[Literal["open", "acknowledged", "disposed"]],
@@ -1969,6 +1969,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
     "FetchAlarmsResponseAlarmsItem",
     {
         "eventId": str,
+        "storeId": str,
         "state": Literal["open", "acknowledged", "disposed"],
         "exceptionId": NotRequired[str],
         "times": NotRequired[int],
@@ -9062,9 +9063,9 @@ class SyncOperations:
         )
 
     def fetchAlarms(
-        self, request: "FetchAlarmsRequest", *, idempotency_key: Optional[str] = None
+        self, request: "FetchAlarmsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAlarmsResponse":
-        "Lists alarms of a store’s gates with product, gate and fitting receipt, the latest first."
+        "Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first."
         return cast(
             "FetchAlarmsResponse",
             self.call("fetchAlarms", request, idempotency_key=idempotency_key),
@@ -10707,9 +10708,9 @@ class AsyncOperations:
         )
 
     async def fetchAlarms(
-        self, request: "FetchAlarmsRequest", *, idempotency_key: Optional[str] = None
+        self, request: "FetchAlarmsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAlarmsResponse":
-        "Lists alarms of a store’s gates with product, gate and fitting receipt, the latest first."
+        "Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first."
         return cast(
             "FetchAlarmsResponse",
             await self.call("fetchAlarms", request, idempotency_key=idempotency_key),

@@ -10,7 +10,7 @@ import { Icon } from './icons.tsx'
 import { Moment } from './table.tsx'
 
 /** An alarm as the API lists it. */
-export type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number] & { readonly storeId?: string }
+export type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
 type Disposition = NonNullable<Alarm['disposition']>
 
 /** Path of an image of this cloud. The security policy of the page blocks images of other addresses. */
@@ -33,10 +33,9 @@ export function gateOf(at: PageContext, { gate }: Pick<Alarm, 'gate'>): string {
   return gate ?? at.texts.alarms.exit
 }
 
-/** Address of the page of an alarm. It names the store while all stores are chosen. */
-export function alarmHref(eventId: string, at?: PageContext, storeId?: string): string {
-  const store = at?.store || storeId === undefined ? '' : `?of=${storeId}`
-  return `/console/alarms/${encodeURIComponent(eventId)}${store}`
+/** Address of the page of an alarm. */
+export function alarmHref(eventId: string): string {
+  return `/console/alarms/${encodeURIComponent(eventId)}`
 }
 
 /** An alarm that is not disposed of, with everything that a person at the door does about it. */
@@ -52,7 +51,7 @@ export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
         <Picture url={product?.imageUrl} />
         <div>
           <h3>
-            <a href={alarmHref(eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>
+            <a href={alarmHref(eventId)}>{whatOf(at, alarm)}</a>
           </h3>
           <p class="number">
             {price === undefined ? null : <strong>{at.formats.money(price)}</strong>}

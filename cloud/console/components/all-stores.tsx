@@ -64,18 +64,9 @@ export function StoreOfRow({ at, storeId }: { at: PageContext; storeId: string |
   )
 }
 
-/** Says which stores and rows are missing while all stores are chosen, on pages that read store by store. */
-export function StoresRead({ at, shown, total }: { at: PageContext; shown?: number; total?: number }) {
-  const t = at.texts.frame
-  if (at.store) return null
+/** Says which stores are missing while all stores are chosen, on pages that read store by store. */
+export function StoresRead({ at }: { at: PageContext }) {
   const { number } = at.formats
-  const isShort = shown !== undefined && total !== undefined && shown < total
-  return (
-    <>
-      {at.storesTotal > STORES_READ ? (
-        <p class="soft small">{t.someStores(number(STORES_READ), number(at.storesTotal))}</p>
-      ) : null}
-      {isShort ? <p class="soft small">{t.newestOfStores(number(shown), number(total))}</p> : null}
-    </>
-  )
+  if (at.store || at.storesTotal <= STORES_READ) return null
+  return <p class="soft small">{at.texts.frame.someStores(number(STORES_READ), number(at.storesTotal))}</p>
 }

@@ -12,7 +12,7 @@ import { NO_FORM } from '../frame/form.ts'
 import { deviceLabel } from '../components/device-label.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
 
-export type Alarms = Omit<z.output<typeof fetchAlarms.response>, 'alarms'> & { readonly alarms: readonly Alarm[] }
+export type Alarms = z.output<typeof fetchAlarms.response>
 
 /** Alarms of one state in the file. Each needs a search for its receipt. */
 export const FILE_LIMIT = 1_000
@@ -299,15 +299,17 @@ async function allAlarms(
   filter: { state: Alarm['state']; [name: string]: unknown },
 ): Promise<Alarm[]> {
   const all: Alarm[] = []
-  for (const storeId of storesToRead(at, ['alarm'])) {
-    let cursor: string | undefined
-    do {
-      if (all.length >= FILE_LIMIT) return all
-      const about = { storeId, limit: FILE_PAGE, ...filter, ...(cursor && { cursor }) }
-      const page: Alarms | undefined = await at.runIfAllowed(fetchAlarms, about)
-      all.push(...(page?.alarms ?? []).map((alarm) => ({ ...alarm, storeId })))
-      cursor = page?.nextCursor
-    } while (cursor !== undefined)
-  }
+  let cursor: string | undefined
+  do {
+    const about = {
+      ...(at.store && { storeId: at.store.storeId }),
+      limit: FILE_PAGE,
+      ...filter,
+      ...(cursor && { cursor }),
+    }
+    const page: Alarms | undefined = await at.runIfAllowed(fetchAlarms, about)
+    all.push(...(page?.alarms ?? []))
+    cursor = page?.nextCursor
+  } while (cursor !== undefined && all.length < FILE_LIMIT)
   return all
 }

@@ -13,7 +13,7 @@ import {
   whatOf,
   type Alarm,
 } from '../components/alarm-card.tsx'
-import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
+import { nameOfStore } from '../components/all-stores.tsx'
 import { Badge, Card, EmptyState, Pairs } from '../components/card.tsx'
 import { Live } from '../components/live.tsx'
 import { Moment, Timeline, type TimelineEntry } from '../components/table.tsx'
@@ -56,13 +56,8 @@ export const alarmPage = page<Alarm | undefined>({
   title: (texts) => texts.alarms.one,
   actions: alarmActions,
   async load(at) {
-    const of = at.stores.find(({ storeId }) => storeId === at.query.get('of'))
-    const storeIds = at.store || !of ? storesToRead(at, ['alarm']) : [of.storeId]
-    for (const storeId of storeIds) {
-      const found = await at.runIfAllowed(fetchAlarms, { storeId, eventId: at.params['eventId'] ?? '' })
-      if (found?.alarms[0]) return { ...found.alarms[0], storeId }
-    }
-    return undefined
+    const about = { ...(at.store && { storeId: at.store.storeId }), eventId: at.params['eventId'] ?? '' }
+    return (await at.runIfAllowed(fetchAlarms, about))?.alarms[0]
   },
   view: (at) => (
     <div class="stack wide">
@@ -98,8 +93,8 @@ export const alarmPage = page<Alarm | undefined>({
 })
 
 /** The decision behind an alarm, in its store. */
-function whyHref({ eventId, storeId = '' }: Alarm): string {
-  return `/console/rules/decisions?${new URLSearchParams({ q: eventId, ...(storeId !== '' && { store: storeId }) })}`
+function whyHref({ eventId, storeId }: Alarm): string {
+  return `/console/rules/decisions?${new URLSearchParams({ q: eventId, store: storeId })}`
 }
 
 function Goods({ at, alarm }: { at: ViewContext; alarm: Alarm }) {

@@ -16,7 +16,7 @@ import {
   type Alarm,
 } from '../components/alarm-card.tsx'
 import { ActiveEmergency, activeEmergencies, type ActiveEmergencies } from '../components/emergency.tsx'
-import { nameOfStore, storesToRead, StoresRead } from '../components/all-stores.tsx'
+import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
@@ -104,12 +104,15 @@ export const alarmsPage = page<AlarmsView>({
     const cursor = at.query.get('cursor') ?? undefined
     const older = at.query.get('older') ?? undefined
     const read = (wanted: Wanted) => readAlarms(at, wanted)
+    const open = await read({ state: 'open', ...filter, ...(older !== undefined && { cursor: older }) })
+    const acknowledged = await read({ state: 'acknowledged', ...filter })
+    const isOfAllDays = filter.raisedFrom === undefined && filter.raisedUntil === undefined
     return {
-      open: await read({ state: 'open', ...filter, ...(older !== undefined && { cursor: older }) }),
-      acknowledged: await read({ state: 'acknowledged', ...filter }),
+      open,
+      acknowledged,
       now: {
-        open: await read({ state: 'open', ...ofGate }),
-        inProgress: (await read({ state: 'acknowledged', ...ofGate, limit: 1 })).total,
+        open: isOfAllDays && older === undefined ? open : await read({ state: 'open', ...ofGate }),
+        inProgress: (isOfAllDays ? acknowledged : await read({ state: 'acknowledged', ...ofGate, limit: 1 })).total,
         recorded: (await read({ state: 'disposed', ...ofGate, since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
       },
       choice,
@@ -160,19 +163,10 @@ interface Wanted {
   readonly [name: string]: unknown
 }
 
-/** A page of alarms. Of all stores it contains the newest, and their pages follow in each store alone. */
+/** A page of alarms of the chosen store, or of all. */
 async function readAlarms(at: PageContext, wanted: Wanted): Promise<Alarms> {
-  const storeIds = storesToRead(at, ['alarm'])
-  const alarms: Alarm[] = []
-  let total = 0
-  for (const storeId of storeIds) {
-    const found = await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...wanted })
-    if (found && at.store) return { ...found, alarms: found.alarms.map((alarm) => ({ ...alarm, storeId })) }
-    alarms.push(...(found?.alarms ?? []).map((alarm) => ({ ...alarm, storeId })))
-    total += found?.total ?? 0
-  }
-  const timeOf = ({ disposedAt, occurredAt }: Alarm) => Date.parse(disposedAt ?? occurredAt)
-  return { ...NO_ALARMS, alarms: alarms.toSorted((a, b) => timeOf(b) - timeOf(a)).slice(0, SHOWN_LIMIT), total }
+  const about = { ...(at.store && { storeId: at.store.storeId }), limit: SHOWN_LIMIT, ...wanted }
+  return (await at.runIfAllowed(fetchAlarms, about)) ?? NO_ALARMS
 }
 
 /** Figures, and for the script (browser/alarms.ts) the ids of open alarms. Nothing in this part delays its refresh. */
@@ -391,7 +385,6 @@ function Open(props: { at: ViewContext } & AlarmsView) {
       ))}
       <OpenChoice {...props} />
       <OpenPages {...props} />
-      <StoresRead at={at} shown={open.alarms.length} total={open.total} />
       <details class="soft small prose compared">
         <summary>{t.compared}</summary>
         <p>{t.comparedText}</p>
@@ -422,7 +415,6 @@ function History({ at, disposed, choice }: { at: ViewContext } & AlarmsView) {
         )}
       </Card>
       <Pagination at={at} shown={disposed.alarms.length} total={disposed.total} nextCursor={disposed.nextCursor} />
-      <StoresRead at={at} shown={disposed.alarms.length} total={disposed.total} />
     </section>
   )
 }
@@ -439,7 +431,7 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
           kind: 'head',
           cell: (alarm) => (
             <>
-              <a href={alarmHref(alarm.eventId, at, alarm.storeId)}>{whatOf(at, alarm)}</a>
+              <a href={alarmHref(alarm.eventId)}>{whatOf(at, alarm)}</a>
               {alarm.emergency ? <span class="sub">{t.inEmergency}</span> : null}
             </>
           ),

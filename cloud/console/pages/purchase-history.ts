@@ -88,7 +88,7 @@ export async function historyOf(at: PageContext, purchase: Purchase): Promise<Ti
     title: at.texts.alarms.one,
     text: [whatOf(at, alarm), gateOf(at, alarm)].join(' · '),
     tone: alarm.state === 'disposed' ? ('plain' as const) : ('alarm' as const),
-    href: alarmHref(alarm.eventId, at, storeId),
+    href: alarmHref(alarm.eventId),
   }))
   const refunds = purchase.refunds.filter(isEffective).map((refund) => ({
     atMs: Date.parse(refund.completedAt ?? refund.createdAt),

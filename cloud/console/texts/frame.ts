@@ -32,8 +32,6 @@ export const frameTexts = bilingual({
     chooseToAdd: 'This page lists all stores. Choose a store to add something.',
     someStores: (shown: string, total: string) =>
       `This page shows ${shown} of your ${total} stores, first those in which something waits. Choose a store to see another one.`,
-    newestOfStores: (shown: string, total: string) =>
-      `The newest ${shown} of ${total} of all stores. Choose a store to see older ones.`,
     otherStores: (count: string) => `and ${count} more stores`,
     moreStores: (total: string) => `All ${total} stores`,
     platform: 'Platform',
@@ -102,8 +100,6 @@ export const frameTexts = bilingual({
     chooseToAdd: 'Diese Seite zeigt alle Filialen. Für etwas Neues wählen Sie eine Filiale.',
     someStores: (shown: string, total: string) =>
       `Diese Seite zeigt ${shown} Ihrer ${total} Filialen, zuerst die, in denen etwas wartet. Andere sehen Sie, wenn Sie eine Filiale wählen.`,
-    newestOfStores: (shown: string, total: string) =>
-      `Die neuesten ${shown} von ${total} aller Filialen. Ältere sehen Sie, wenn Sie eine Filiale wählen.`,
     otherStores: (count: string) => `und ${count} weitere Filialen`,
     moreStores: (total: string) => `Alle ${total} Filialen`,
     platform: 'Plattform',

@@ -105,8 +105,11 @@ export async function ownScopes(call: Call, storeId: string | undefined): Promis
   })
 }
 
-/** SQL condition: rows of this table are in the scope. */
-export function inScope(table: 'agent' | 'protection_exception', scope: StoreScope): RawBuilder<SqlBool> {
+/** SQL condition: rows of this table or subquery are in the scope. */
+export function inScope(
+  table: 'agent' | 'protection_exception' | 'protection_event' | 'alarm_disposition' | 'alarm',
+  scope: StoreScope,
+): RawBuilder<SqlBool> {
   const store = sql.ref(`${table}.store_id`)
   if ('storeId' in scope) return sql<SqlBool>`${store} = ${scope.storeId}`
   const own = sql<SqlBool>`${sql.ref(`${table}.tenant`)} = ${scope.tenant}`

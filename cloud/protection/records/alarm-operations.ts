@@ -4,12 +4,13 @@ import type { AlarmStateReport } from '../../../policy/documents/agent-messages.
 import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { receiptOfAlarm, type FittingReceipt } from './alarm-receipt.ts'
 import { openCallsOf } from '../../shop/assistance/queries.ts'
-import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { invalidCursor } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { ownStore, Total } from '../../platform/stores/own-store.ts'
+import { ALL_STORES, ownScopes, Total, type StoreScope } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
 import { itemOfEvent } from '../items/item-queries.ts'
 import {
@@ -83,29 +84,38 @@ function eanOfTag(epc: string | undefined): string | undefined {
 
 /** What several alarms need, each read with one query. */
 
-/** Events by id. */
-async function eventsOf(db: Db, tenant: string, eventIds: readonly string[]): Promise<Map<string, ProtectionEvent>> {
+/** Events by id, with their stores. */
+async function eventsOf(
+  db: Db,
+  tenant: string,
+  eventIds: readonly string[],
+): Promise<Map<string, { event: ProtectionEvent; storeId: string }>> {
   if (eventIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('protection_event')
-    .select(['event_id', 'body'])
+    .select(['event_id', 'store_id', 'body'])
     .where('tenant', '=', tenant)
     .where('event_id', 'in', [...eventIds])
     .execute()
-  return new Map(rows.map(({ event_id, body }) => [event_id, JSON.parse(body) as ProtectionEvent]))
+  return new Map(
+    rows.map(({ event_id, store_id: storeId, body }) => [
+      event_id,
+      { event: JSON.parse(body) as ProtectionEvent, storeId },
+    ]),
+  )
 }
 
-/** Exceptions of a store by the event that raised them last. */
+/** Exceptions of stores by the event that raised them last. */
 async function exceptionsOf(
   db: Db,
-  storeId: string,
+  storeIds: readonly string[],
   eventIds: readonly string[],
 ): Promise<Map<string, Row<'protection_exception'>>> {
-  if (eventIds.length === 0) return new Map()
+  if (storeIds.length === 0 || eventIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('protection_exception')
     .selectAll()
-    .where('store_id', '=', storeId)
+    .where('store_id', 'in', [...storeIds])
     .where('event_id', 'in', [...eventIds])
     .execute()
   return new Map(rows.map((row) => [row.event_id ?? '', row]))
@@ -119,6 +129,7 @@ const ACKNOWLEDGED_FOR_MS = 24 * 3_600_000
 
 const Alarm = z.strictObject({
   eventId: z.string(),
+  storeId: z.string(),
   state: z.enum(ALARM_STATES),
   exceptionId: z
     .string()
@@ -157,7 +168,7 @@ const Alarm = z.strictObject({
     .strictObject({ match: z.enum(['item', 'product']), purchaseId: z.string(), paidAt: z.string() })
     .optional()
     .describe(
-      'The newest purchase of this store that was paid in the hour before the alarm and was not cancelled. `item`: it is bound to this tag, and paid at most ten minutes after the alarm. `product`: it contains the product, in a unit that is bound to no other tag, and paid at most a minute after it. Absent if no purchase fits, or if the goods came back since.',
+      'The newest purchase of the store that was paid in the hour before the alarm and was not cancelled. `item`: it is bound to this tag, and paid at most ten minutes after the alarm. `product`: it contains the product, in a unit that is bound to no other tag, and paid at most a minute after it. Absent if no purchase fits, or if the goods came back since.',
     ),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key, operator or user.'),
@@ -177,15 +188,17 @@ export const fetchAlarms = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   roles: rolesFrom('associate'),
-  summary: 'Lists alarms of a store’s gates with product, gate and fitting receipt, the latest first.',
+  summary:
+    'Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first.',
   description:
+    `${ALL_STORES} ` +
     '`open`: nobody has acknowledged the alarm. `acknowledged`: somebody takes care of it, for at most 24 hours. `disposed`: its cause is recorded (`disposeAlarm`). An open list contains the latest alarm of each tag; the times of the others are in `fetchProtectionEvents`. A page looks at 10,000 alarms and may have fewer than `limit`: continue while there is a `nextCursor`.',
   changes: false,
   request: z.strictObject({
-    storeId: Id,
+    storeId: Id.optional(),
     eventId: Id.optional().describe('Only this alarm, in any state. Other filters then have no effect.'),
     purchaseId: Id.optional().describe(
-      'Only the latest alarm of each tag of this purchase, in any state. Other filters then have no effect.',
+      'Only the latest alarm of each tag of this purchase, in any state. Needs `storeId`. Other filters then have no effect.',
     ),
     state: z.enum(ALARM_STATES).optional().describe('Default: `open`.'),
     disposition: z.enum(ALARM_DISPOSITIONS).optional().describe('Only for `disposed`.'),
@@ -204,16 +217,17 @@ export const fetchAlarms = operation({
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
   async run(call, { storeId, eventId, purchaseId, state = 'open', since, until, cursor, ...more }) {
-    const store = await ownStore(call, storeId)
+    const scopes = await ownScopes(call, storeId)
+    if (scopes.length === 0) return { success: true as const, alarms: [], total: 0 }
     if (eventId !== undefined || purchaseId !== undefined) {
-      const alarms = await describeAlarms(call, store, await namedAlarms(call.db, store, { eventId, purchaseId }))
+      const alarms = await describeAlarms(call, await namedAlarms(call, scopes, { storeId, eventId, purchaseId }))
       return { success: true as const, alarms, total: alarms.length }
     }
     const { disposition, deviceId, raisedFrom, raisedUntil, ...paging } = more
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
     const { rows, next, total } = await listAlarms(call.db, {
-      storeId: store.store_id,
+      scopes,
       state,
       disposition,
       deviceId,
@@ -225,7 +239,6 @@ export const fetchAlarms = operation({
     })
     const alarms = await describeAlarms(
       call,
-      store,
       rows.map((row) => row.eventId),
     )
     return {
@@ -237,44 +250,47 @@ export const fetchAlarms = operation({
   },
 })
 
-/** Event ids of one alarm, or of the alarms of a purchase. None if the store has no such alarm. */
+/** Event ids of one alarm, or of the alarms of a purchase. None if the scopes have no such alarm. */
 async function namedAlarms(
-  db: Db,
-  { tenant, store_id: storeId }: { tenant: string; store_id: string },
-  { eventId, purchaseId }: { eventId: string | undefined; purchaseId: string | undefined },
+  { db, caller }: Call,
+  scopes: readonly StoreScope[],
+  { storeId, eventId, purchaseId }: Record<'storeId' | 'eventId' | 'purchaseId', string | undefined>,
 ): Promise<string[]> {
-  if (eventId === undefined) return purchaseId === undefined ? [] : alarmsOfPurchase(db, storeId, purchaseId)
-  const alarm = await findAlarm(db, tenant, eventId)
-  return alarm?.store_id === storeId ? [eventId] : []
+  if (eventId !== undefined) {
+    const alarm = await findAlarm(db, knownCaller(caller).tenant, eventId, scopes)
+    return alarm ? [eventId] : []
+  }
+  if (storeId === undefined) throw invalid('storeId', 'is required with purchaseId', 'missing')
+  return purchaseId === undefined ? [] : alarmsOfPurchase(db, storeId, purchaseId)
 }
 
 /** Describes the alarms of these events, in the given order. Leaves out events that were deleted. */
-async function describeAlarms(
-  { db }: Call,
-  { tenant, store_id: storeId }: { tenant: string; store_id: string },
-  eventIds: readonly string[],
-): Promise<Alarm[]> {
+async function describeAlarms({ db, caller }: Call, eventIds: readonly string[]): Promise<Alarm[]> {
+  const { tenant } = knownCaller(caller)
   const events = await eventsOf(db, tenant, eventIds)
+  const storeIds = [...new Set([...events.values()].map(({ storeId }) => storeId))]
   const dispositions = await dispositionsOf(db, tenant, eventIds)
-  const exceptions = await exceptionsOf(db, storeId, eventIds)
+  const exceptions = await exceptionsOf(db, storeIds, eventIds)
   const { devices, staff } = await shownNames(db, tenant, {
-    devices: [...events.values()].map(({ deviceId }) => deviceId),
+    devices: [...events.values()].map(({ event }) => event.deviceId),
     staff: eventIds.flatMap((id) => [
       dispositions.get(id)?.operator_id,
       exceptions.get(id)?.acknowledged_by,
       ...earlierOf(dispositions.get(id)).map(({ operatorId }) => operatorId),
     ]),
   })
-  const calls = await openCallsOf(db, storeId, eventIds)
+  const calls = await openCallsOf(db, storeIds, eventIds)
   const alarms: Alarm[] = []
   for (const eventId of eventIds) {
-    const event = events.get(eventId)
-    if (!event) continue
+    const found = events.get(eventId)
+    if (!found) continue
+    const { event, storeId } = found
     const disposition = dispositions.get(eventId)
     const exception = exceptions.get(eventId)
     const by = disposition?.operator_id ?? exception?.acknowledged_by ?? undefined
     alarms.push({
       ...tagOf(event),
+      storeId,
       state: disposition ? 'disposed' : exception && exception.acknowledged_ms === null ? 'open' : 'acknowledged',
       ...definedFields({ gate: devices.get(event.deviceId ?? '') ?? event.gateId ?? null }),
       ...(await goodsOf(db, tenant, storeId, event)),
@@ -302,7 +318,7 @@ export async function handledAlarms(
   eventIds: readonly string[],
 ): Promise<AlarmStateReport[]> {
   const dispositions = await dispositionsOf(db, tenant, eventIds)
-  const exceptions = await exceptionsOf(db, storeId, eventIds)
+  const exceptions = await exceptionsOf(db, [storeId], eventIds)
   const { staff } = await shownNames(db, tenant, {
     devices: [],
     staff: eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),

@@ -3,8 +3,9 @@ import { closeRequestForAlarm, openRequestForAlarm, present } from '../../shop/a
 import type { Db } from '../../platform/persistence/database.ts'
 import { GATE_ALARMS, ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { sql } from 'kysely'
-import { TOTAL_LIMIT, ownStoreOf } from '../../platform/stores/own-store.ts'
+import { sql, type SelectQueryBuilder } from 'kysely'
+import { assert } from '../../../policy/assert.ts'
+import { inScope, TOTAL_LIMIT, ownStoreOf, type StoreScope } from '../../platform/stores/own-store.ts'
 import { z } from 'zod'
 import { AssistanceRequest } from '../../shop/assistance/queries.ts'
 import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
@@ -40,9 +41,10 @@ export function raisedBetween(from: string | undefined, until: string | undefine
   }
 }
 
-/** Which alarms of a store a listing contains. */
+/** Which alarms a listing contains. */
 interface AlarmFilter {
-  readonly storeId: string
+  /** Stores of the alarms. */
+  readonly scopes: readonly StoreScope[]
   readonly state: AlarmState
   readonly disposition: string | undefined
   /** Only alarms of this gate. */
@@ -77,47 +79,83 @@ const IS_ALARM = sql<boolean>`kind IN ('gate_alarm', 'gate_bulk_alarm')`
 const LOOKED_AT = 10_000
 
 /**
- * Alarms of a store in one state, the latest first: one page, the place after which the next one begins, and the
- * number of all.
+ * Alarms in one state, the latest first: one page, the place after which the next one begins, and the number of all. Each
+ * statement reads each scope by an index with this order: a user may have a hundred stores.
  */
 export async function listAlarms(
   db: Db,
   filter: AlarmFilter,
 ): Promise<{ rows: ListedAlarm[]; next: AlarmPosition | undefined; total: number }> {
-  const { after, limit } = filter
+  const { scopes, after, limit } = filter
   const end = await endOf(db, filter, after)
-  const found = await between(matching(db, filter), after, end)
-    .select(['at_ms', 'id', 'event_id'])
-    .orderBy('at_ms', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute()
+  const found = await latest(
+    db,
+    scopes.map((scope) => between(matching(db, scope, filter), after, end)),
+    limit + 1,
+  ).execute()
   const rows = found.slice(0, limit).map(({ at_ms, id, event_id }) => ({ atMs: Number(at_ms), id, eventId: event_id }))
   const newest = after === undefined ? end : await endOf(db, filter, undefined)
+  const matches = scopes.map((scope) =>
+    between(matching(db, scope, filter), undefined, newest)
+      .select('id')
+      .limit(TOTAL_LIMIT),
+  )
   const { count } = await db
-    .selectFrom(between(matching(db, filter), undefined, newest).select('id').limit(TOTAL_LIMIT).as('counted'))
+    .selectFrom(db.selectFrom(together(db, matches).as('found')).select('id').limit(TOTAL_LIMIT).as('counted'))
     .select((eb) => eb.fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
   return { rows, next: found.length > limit ? rows.at(-1) : end, total: Number(count) }
 }
 
-/** Last alarm that a page after `after` looks at; undefined if it looks at all. */
+/** Last alarm that a page after `after` looks at, in equal shares of the scopes; undefined if it looks at all. */
 async function endOf(
   db: Db,
   filter: AlarmFilter,
   after: AlarmPosition | undefined,
 ): Promise<AlarmPosition | undefined> {
-  const end = await between(inState(db, filter), after, undefined)
-    .select(['at_ms', 'id'])
-    .orderBy('at_ms', 'desc')
-    .orderBy('id', 'desc')
-    .offset(LOOKED_AT - 1)
-    .limit(1)
-    .executeTakeFirst()
+  const { scopes, limit } = filter
+  const share = Math.max(limit + 1, Math.floor(LOOKED_AT / scopes.length))
+  const ends = scopes.map((scope) =>
+    between(inState(db, scope, filter), after, undefined)
+      .select(['at_ms', 'id', 'event_id'])
+      .orderBy('at_ms', 'desc')
+      .orderBy('id', 'desc')
+      .offset(share - 1)
+      .limit(1),
+  )
+  const end = await inOrder(db, ends, 1).executeTakeFirst()
   return end && { atMs: Number(end.at_ms), id: end.id }
 }
 
 type Alarms = ReturnType<typeof inState>
+type Listed = SelectQueryBuilder<object, never, Pick<AlarmInState, 'at_ms' | 'id' | 'event_id'>>
+
+/** The latest of these alarms, at most `limit`. */
+function latest(db: Db, parts: readonly Alarms[], limit: number): Listed {
+  const sorted = parts.map((alarms) =>
+    alarms.select(['at_ms', 'id', 'event_id']).orderBy('at_ms', 'desc').orderBy('id', 'desc').limit(limit),
+  )
+  return inOrder(db, sorted, limit)
+}
+
+/** The latest rows of lists that are sorted. */
+function inOrder(db: Db, sorted: readonly Listed[], limit: number): Listed {
+  const [only] = sorted
+  if (only && sorted.length === 1) return only
+  return db
+    .selectFrom(together(db, sorted).as('found'))
+    .select(['at_ms', 'id', 'event_id'])
+    .orderBy('at_ms', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+}
+
+/** All rows of these queries. Each is a query of its own, because SQLite limits only those. */
+function together<O>(db: Db, parts: readonly SelectQueryBuilder<object, never, O>[]) {
+  const [first, ...others] = parts.map((part) => db.selectFrom(part.as('part')).selectAll())
+  assert(first !== undefined, 'there is no query')
+  return others.reduce((all, part) => all.unionAll(part), first)
+}
 
 /** The alarms after `after`, up to `end`. */
 function between(alarms: Alarms, after: AlarmPosition | undefined, end: AlarmPosition | undefined): Alarms {
@@ -134,19 +172,21 @@ interface AlarmInState {
   id: string
   event_id: string
   tenant: string
+  store_id: string
   /** Gate; null for disposed alarms, whose event names it. */
   device_id: string | null
   disposition: string | null
 }
 
 /** Alarms that came into the state of the filter at its times. An index has their order. */
-function inState(db: Db, { storeId, state, sinceMs, untilMs = LATEST }: AlarmFilter) {
+function inState(db: Db, scope: StoreScope, { state, sinceMs, untilMs = LATEST }: AlarmFilter) {
+  const whole = 'storeId' in scope ? scope : { ...scope, packages: undefined }
   if (state === 'disposed')
     return db.selectFrom(
       db
         .selectFrom('alarm_disposition')
-        .select(['disposed_ms as at_ms', 'event_id as id', 'event_id', 'tenant', 'disposition'])
-        .where('store_id', '=', storeId)
+        .select(['disposed_ms as at_ms', 'event_id as id', 'event_id', 'tenant', 'store_id', 'disposition'])
+        .where(inScope('alarm_disposition', whole))
         .where('disposed_ms', '>=', sinceMs)
         .where('disposed_ms', '<=', untilMs)
         .$castTo<AlarmInState>()
@@ -156,8 +196,8 @@ function inState(db: Db, { storeId, state, sinceMs, untilMs = LATEST }: AlarmFil
   return db.selectFrom(
     db
       .selectFrom('protection_exception')
-      .select([`${atMs} as at_ms`, 'exception_id as id', 'event_id', 'tenant', 'device_id'])
-      .where('store_id', '=', storeId)
+      .select([`${atMs} as at_ms`, 'exception_id as id', 'event_id', 'tenant', 'store_id', 'device_id'])
+      .where(inScope('protection_exception', whole))
       .where(IS_ALARM)
       .where('event_id', 'is not', null)
       .where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
@@ -168,9 +208,10 @@ function inState(db: Db, { storeId, state, sinceMs, untilMs = LATEST }: AlarmFil
   )
 }
 
-function matching(db: Db, filter: AlarmFilter): Alarms {
+function matching(db: Db, scope: StoreScope, filter: AlarmFilter): Alarms {
   const { state, disposition, deviceId, raised } = filter
-  let alarms = inState(db, filter)
+  let alarms = inState(db, scope, filter)
+  if ('packages' in scope && scope.packages) alarms = alarms.where(inScope('alarm', scope))
   if (state === 'disposed' && disposition !== undefined) alarms = alarms.where('disposition', '=', disposition)
   if (state !== 'disposed' && deviceId !== undefined) alarms = alarms.where('device_id', '=', deviceId)
   const gateOfEvent = state === 'disposed' ? deviceId : undefined
@@ -197,15 +238,21 @@ function matching(db: Db, filter: AlarmFilter): Alarms {
   )
 }
 
-/** The tenant's gate alarm with this event id, if any. */
-export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<Row<'protection_event'> | undefined> {
-  const row = await db
+/** The tenant's gate alarm with this event id, if any. `scopes`: only in these stores. */
+export async function findAlarm(
+  db: Db,
+  tenant: string,
+  eventId: string,
+  scopes?: readonly StoreScope[],
+): Promise<Row<'protection_event'> | undefined> {
+  let query = db
     .selectFrom('protection_event')
     .selectAll()
     .where('event_id', '=', eventId)
     .where('tenant', '=', tenant)
     .where('type', '=', 'protection.exception.raised')
-    .executeTakeFirst()
+  if (scopes) query = query.where((eb) => eb.or(scopes.map((scope) => inScope('protection_event', scope))))
+  const row = await query.executeTakeFirst()
   const { reason } = row ? (JSON.parse(row.body) as ProtectionEvent) : {}
   return reason !== undefined && GATE_ALARMS.has(reason) ? row : undefined
 }

@@ -49,7 +49,7 @@ export const disposeAlarms = operation({
   async run(call, { storeId, deviceId, since, raisedFrom, raisedUntil, until, disposition, operatorId }) {
     const store = await ownStore(call, storeId)
     const filter = {
-      storeId: store.store_id,
+      scopes: [{ storeId: store.store_id }],
       state: 'open',
       disposition: undefined,
       deviceId,

@@ -139,12 +139,16 @@ interface RequestFilter {
 }
 
 /** Calls for help at these alarms that are not closed: request ids by event id. */
-export async function openCallsOf(db: Db, storeId: string, eventIds: readonly string[]): Promise<Map<string, string>> {
-  if (eventIds.length === 0) return new Map()
+export async function openCallsOf(
+  db: Db,
+  storeIds: readonly string[],
+  eventIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (storeIds.length === 0 || eventIds.length === 0) return new Map()
   const rows = await db
     .selectFrom('assistance_request')
     .select(['request_id', 'subject'])
-    .where('store_id', '=', storeId)
+    .where('store_id', 'in', [...storeIds])
     .where('subject', 'in', [...eventIds])
     .where('status', '<>', sql.lit('closed'))
     .execute()

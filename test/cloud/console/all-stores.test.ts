@@ -2,18 +2,20 @@ import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
-import { openShop, type Shop } from '../../support/shop.ts'
+import { newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 describe('pages of the console while all stores are chosen', () => {
   let shop: Shop
   let app: Hono
+  let accountId: string
   let names: Record<'own' | 'other', string>
   /** A product that both stores sell. */
   let product: { productId: string; name: string; ean: string }
 
   beforeAll(async () => {
     shop = await openShop('sqlite')
-    app = consoleOf(shop, (await fillConsole(shop)).accountId)
+    accountId = (await fillConsole(shop)).accountId
+    app = consoleOf(shop, accountId)
     const { stores } = await shop.ok('fetchStores')
     const nameOf = (id: string) => stores.find((store: { storeId: string }) => store.storeId === id).tradingName
     names = { own: nameOf(shop.storeId), other: nameOf(shop.otherStoreId) }
@@ -29,13 +31,13 @@ describe('pages of the console while all stores are chosen', () => {
   })
   afterAll(() => shop?.stop())
 
-  async function get(path: string, language = 'en'): Promise<string> {
+  async function get(path: string, language = 'en', of = app): Promise<string> {
     const headers = {
       [ROLE_HEADER]: 'owner',
       cookie: 'untag_console=test/all',
       'accept-language': language,
     }
-    return (await app.request(path, { headers })).text()
+    return (await of.request(path, { headers })).text()
   }
   /** The cells of the column with the store. */
   const storesIn = (text: string) =>
@@ -109,4 +111,44 @@ describe('pages of the console while all stores are chosen', () => {
       for (const storeId of [shop.storeId, shop.otherStoreId]) expect(text).toContain(`href="${path}?store=${storeId}"`)
     },
   )
+
+  it('the page of alarms lists those of all stores, the latest first, and hides other stores', async () => {
+    const { address } = await shop.ok('fetchStore', { storeId: shop.storeId })
+    const about = { companyName: 'Deichgold GmbH', tradingName: 'Deichgold Kiel', phone: '+49431555010', address }
+    const { storeId: third } = await shop.ok('insertStore', about)
+    for (let n = 0; n < 15; n++)
+      for (const storeId of [shop.storeId, shop.otherStoreId, third]) {
+        const event = { type: 'protection.exception.raised', eventId: `${storeId}-${n}`, storeId, reason: 'gate_alarm' }
+        const occurredAt = new Date().toISOString()
+        await shop.ok('reportProtectionEvents', { events: [{ ...event, occurredAt, epc: newEpc() }] })
+      }
+    const openIn = async (storeId: string): Promise<string[]> =>
+      (await shop.ok('fetchAlarms', { storeId, limit: 50 })).alarms.map(({ eventId }: { eventId: string }) => eventId)
+    const shownTo = async (of: Hono) => {
+      const shown: string[][] = []
+      for (let path: string | undefined = '/console/alarms'; path !== undefined && shown.length < 9;) {
+        const text: string = await get(path, 'en', of)
+        shown.push([...text.matchAll(/class="card alarm-card alarm" data-alarm="([^"]+)"/g)].map(([, id = '']) => id))
+        path = /<a class="button" href="([^"]+)">Show older alarms/.exec(text)?.[1]?.replaceAll('&amp;', '&')
+      }
+      return shown
+    }
+    const both = [shop.otherStoreId, third]
+    const manager = consoleOf(shop, accountId, undefined, undefined, both)
+    for (const [of, storeIds] of [
+      [app, [shop.storeId, ...both]],
+      [manager, both],
+    ] as const) {
+      const shown = await shownTo(of)
+      const all = (await Promise.all(storeIds.map(openIn))).flat()
+      expect(shown[0]).toHaveLength(20)
+      expect(shown.flat().toSorted()).toEqual(all.toSorted())
+      for (const storeId of storeIds)
+        expect(shown.flat().filter((id) => id.startsWith(storeId))).toEqual(
+          (await openIn(storeId)).filter((id) => id.startsWith(storeId)),
+        )
+    }
+    expect(await get(`/console/alarms/${third}-0`, 'en', manager)).toContain('<dd>Deichgold Kiel</dd>')
+    expect(await get(`/console/alarms/${shop.storeId}-0`, 'en', manager)).not.toContain('alarm-card')
+  })
 })

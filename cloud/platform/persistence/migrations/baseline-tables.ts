@@ -443,6 +443,7 @@ export const PROTECTION: readonly string[] = [
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, earlier text, PRIMARY KEY (event_id, tenant))`,
   `CREATE INDEX alarm_disposition_by_store ON alarm_disposition (store_id, disposed_ms, event_id)`,
+  `CREATE INDEX alarm_disposition_by_tenant ON alarm_disposition (tenant, disposed_ms, event_id)`,
   // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no data about
   // customers. `event_id`: Id of the event of this decision. `reason`: null: granted. `facts`: JSON of
   // DecisionFacts[]: one for each evaluated unit.
@@ -473,6 +474,10 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX alarm_open ON protection_exception (store_id, last_ms, exception_id)
     WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE INDEX alarm_acknowledged ON protection_exception (store_id, acknowledged_ms, exception_id)
+    WHERE acknowledged_ms IS NOT NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
+  `CREATE INDEX alarm_open_of_tenant ON protection_exception (tenant, last_ms, exception_id)
+    WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
+  `CREATE INDEX alarm_acknowledged_of_tenant ON protection_exception (tenant, acknowledged_ms, exception_id)
     WHERE acknowledged_ms IS NOT NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE TABLE deny_entry (
     store_id text NOT NULL, seq bigint NOT NULL, body text NOT NULL, until_s bigint NOT NULL, PRIMARY KEY (store_id, seq))`,
