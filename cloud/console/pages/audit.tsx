@@ -29,6 +29,7 @@ const OF_PLATFORM: ReadonlySet<string> = new Set(
 /** Agents whose names the page knows. */
 const AGENTS_NAMED = 500
 const ENTITY = /^\w{1,128}$/
+const isAgent = (id = '') => id.startsWith('agt_')
 const hashStart = (hash: string | undefined) => (hash === undefined ? '' : `${hash.slice(0, 10)}…`)
 
 /** The day in the address, else yesterday. */
@@ -64,7 +65,8 @@ export const auditPage = page<Audit>({
     })
     const users = (await at.runIfAllowed(fetchUsers, {}))?.users ?? []
     const keys = (await at.runIfAllowed(fetchApiKeys, {}))?.keys ?? []
-    const agents = (await at.runIfAllowed(fetchAgents, { limit: AGENTS_NAMED }))?.agents ?? []
+    const hasAgent = log.entries.some(({ actor, entityId }) => isAgent(actor) || isAgent(entityId))
+    const agents = hasAgent ? ((await at.runIfAllowed(fetchAgents, { limit: AGENTS_NAMED }))?.agents ?? []) : []
     const names = new Map([
       ...agents.map(({ agentId, name }) => [agentId, name] as const),
       ...at.stores.map(({ storeId, tradingName }) => [storeId, tradingName] as const),
