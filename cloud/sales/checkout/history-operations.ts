@@ -169,8 +169,12 @@ function indexed(
   const { userId, awaitingApproval, totalCent, day } = filter
   const range = rangeOf(day, after)
   let query: Purchases = db.selectFrom('purchase')
-  if (isByStore) query = query.where('store_id', 'in', listed(storeIds)).where(sql<string>`tenant || ''`, '=', tenant)
-  else query = query.where('tenant', '=', tenant)
+  if (!isByStore) query = query.where('tenant', '=', tenant)
+  else {
+    query = query.where('store_id', 'in', listed(storeIds))
+    // A user may have stores of both modes. A store of the request is the caller's.
+    if (filter.storeId === undefined) query = query.where(sql<string>`tenant || ''`, '=', tenant)
+  }
   if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
   else if (userId !== undefined) query = query.where('user_id', '=', userId)
   else if (totalCent !== undefined && !isNarrow) query = query.where('total_cent', '=', totalCent)
@@ -220,6 +224,13 @@ function upTo(query: Purchases, end: string | undefined): Purchases {
   return end === undefined ? query : query.where('purchase_id', '>=', end)
 }
 
+/** True if each purchase in the order of one index is one that the search finds. */
+function isByIndexAlone({ filter, storeIds, isByStore }: Search): boolean {
+  const { day, userId, totalCent, awaitingApproval } = filter
+  const fields = [userId, totalCent, awaitingApproval].filter((field) => field !== undefined)
+  return day === undefined && fields.length <= 1 && (storeIds === undefined || (isByStore && storeIds.length === 1))
+}
+
 /** Last purchase that a page looks at; undefined if it looks at all. */
 async function endOfPage(
   db: Db,
@@ -227,7 +238,7 @@ async function endOfPage(
   { limit, offset }: { limit: number; offset: number },
   after: string | undefined,
 ): Promise<string | undefined> {
-  if (search.isNarrow) return undefined
+  if (search.isNarrow || isByIndexAlone(search)) return undefined
   const parts = search.isByStore ? listed(search.storeIds).map((id) => ({ ...search, storeIds: [id] })) : [search]
   const share = Math.max(offset + limit + 1, Math.floor(LOOKED_AT / parts.length))
   const ends: string[] = []
