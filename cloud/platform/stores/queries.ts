@@ -167,7 +167,7 @@ interface StoreFilter {
 const STORES_LIMIT = 10_000
 
 /** Ids of the stores of the caller, sorted by creation time. */
-export async function visibleStoreIds(call: Call): Promise<string[]> {
+async function visibleStoreIds(call: Call): Promise<string[]> {
   const caller = knownCaller(call.caller)
   const rows = await call.db
     .selectFrom('store')

@@ -1,12 +1,11 @@
-import { sql } from 'kysely'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { visibleStoreIds } from '../../platform/stores/queries.ts'
 import { emergencyTimes } from '../../protection/records/exceptions.ts'
-import { ownStore } from '../../platform/stores/own-store.ts'
+import { ownScopes, type StoreScope } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
 const TASK_KINDS = [
@@ -52,9 +51,20 @@ interface Waiting {
   oldestMs: number
 }
 
+/** SQL condition: rows of the stores whose tasks are counted. */
+type Own = RawBuilder<SqlBool>
+
+/** All packages have tasks, so scopes of an account leave out no store. */
+function rowsIn(scopes: readonly StoreScope[]): Own {
+  const [tenant] = scopes.flatMap((scope) => ('tenant' in scope ? [scope.tenant] : []))
+  if (tenant !== undefined) return sql<SqlBool>`tenant = ${tenant}`
+  return sql<SqlBool>`store_id IN (${sql.join(scopes.flatMap((scope) => ('storeId' in scope ? [scope.storeId] : [])))})`
+}
+
 /** Literals, because SQLite would not use the partial indexes with parameters. */
 const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
 const IS_NOT_CLOSED = sql<boolean>`status <> 'closed'`
+const IS_PENDING = sql<boolean>`status = 'pending'`
 
 /** A row of a query that counts. */
 type Counted = { store_id: string; count: unknown; oldest: unknown }
@@ -68,12 +78,12 @@ function waitingOf<R extends Counted>(rows: readonly R[], kindOf: (row: R) => Ta
   }))
 }
 
-async function exceptionsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+async function exceptionsOf(db: Db, own: Own): Promise<Waiting[]> {
   // Grouped at once, SQLite would read acknowledged ones, too, because their index has the order of the groups.
   const open = db
     .selectFrom('protection_exception')
     .select(['store_id', 'kind', 'raised_ms'])
-    .where('store_id', 'in', storeIds)
+    .where(own)
     .where('acknowledged_ms', 'is', null)
     .where('kind', '!=', EMERGENCY)
     .limit(EXCEPTIONS_LIMIT)
@@ -83,15 +93,15 @@ async function exceptionsOf(db: Db, storeIds: readonly string[]): Promise<Waitin
     .groupBy(['store_id', 'kind'])
     .execute()
   const waiting = waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
-  return [...waiting, ...(await emergenciesOf(db, storeIds))]
+  return [...waiting, ...(await emergenciesOf(db, own))]
 }
 
 /** Emergencies that run. When they have ended, people have time to read about them: they wait as other exceptions do. */
-async function emergenciesOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+async function emergenciesOf(db: Db, own: Own): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('protection_exception')
     .selectAll()
-    .where('store_id', 'in', storeIds)
+    .where(own)
     .where('acknowledged_ms', 'is', null)
     .where('kind', '=', EMERGENCY)
     .orderBy('raised_ms', 'desc')
@@ -106,11 +116,11 @@ async function emergenciesOf(db: Db, storeIds: readonly string[]): Promise<Waiti
   }))
 }
 
-async function approvalsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+async function approvalsOf(db: Db, own: Own): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('purchase')
     .select((eb) => ['store_id', 'approval_reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where('store_id', 'in', storeIds)
+    .where(own)
     .where(IS_AWAITING)
     .where('status', '=', 'CREATED')
     .groupBy(['store_id', 'approval_reason'])
@@ -118,22 +128,22 @@ async function approvalsOf(db: Db, storeIds: readonly string[]): Promise<Waiting
   return waitingOf(rows, (row) => (row.approval_reason === 'age' ? 'ageCheck' : 'spotCheck'))
 }
 
-async function ordersOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+async function ordersOf(db: Db, own: Own): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('pickup_order')
     .select((eb) => ['store_id', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where('store_id', 'in', storeIds)
-    .where('status', '=', 'pending')
+    .where(own)
+    .where(IS_PENDING)
     .groupBy('store_id')
     .execute()
   return waitingOf(rows, () => 'order')
 }
 
-async function helpOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+async function helpOf(db: Db, own: Own): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('assistance_request')
     .select((eb) => ['store_id', 'reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where('store_id', 'in', storeIds)
+    .where(own)
     .where(IS_NOT_CLOSED)
     .where('status', '=', 'open')
     .groupBy(['store_id', 'reason'])
@@ -177,18 +187,19 @@ export const fetchOpenTasks = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId }) {
     const { db } = call
-    const ids = storeId === undefined ? await visibleStoreIds(call) : [(await ownStore(call, storeId)).store_id]
-    if (ids.length === 0) return { success: true as const, tasks: tasksOf([]), stores: [] }
+    const scopes = await ownScopes(call, storeId)
+    if (scopes.length === 0) return { success: true as const, tasks: tasksOf([]), stores: [] }
+    const own = rowsIn(scopes)
     const waiting = [
-      ...(await exceptionsOf(db, ids)),
-      ...(await approvalsOf(db, ids)),
-      ...(await helpOf(db, ids)),
-      ...(await ordersOf(db, ids)),
+      ...(await exceptionsOf(db, own)),
+      ...(await approvalsOf(db, own)),
+      ...(await helpOf(db, own)),
+      ...(await ordersOf(db, own)),
     ]
     const tasks = tasksOf(waiting)
     if (storeId !== undefined) return { success: true as const, tasks }
     const byStore = groupBy(waiting, (each) => each.storeId)
-    const busy = ids.map((id) => ({ storeId: id, tasks: tasksOf(byStore.get(id) ?? []) }))
-    return { success: true as const, tasks, stores: busy.filter((store) => byStore.has(store.storeId)) }
+    const stores = [...byStore.keys()].toSorted().map((id) => ({ storeId: id, tasks: tasksOf(byStore.get(id) ?? []) }))
+    return { success: true as const, tasks, stores }
   },
 })

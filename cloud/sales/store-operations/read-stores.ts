@@ -3,10 +3,11 @@ import { listDocuments } from '../../shop/catalogue/queries.ts'
 import { Product } from '../../shop/catalogue/schema.ts'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../../platform/operations/fields.ts'
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, pageLimits, slicePage, type PageRequest } from '../../platform/operations/paging.ts'
+import { cursorField, pageLimits, slicePage, toPage, type PageRequest } from '../../platform/operations/paging.ts'
 import { rawList } from '../../platform/operations/raw-json.ts'
-import { countReceipts, findStoreIds, visibleStoreIds } from '../../platform/stores/queries.ts'
-import { ownStore, storesById } from '../../platform/stores/own-store.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { countReceipts, findStoreIds } from '../../platform/stores/queries.ts'
+import { countRows, ownStore, storesById } from '../../platform/stores/own-store.ts'
 import {
   CONTACT,
   contactOf,
@@ -16,7 +17,7 @@ import {
   toMasterData,
   toStore,
 } from '../../platform/stores/schema.ts'
-import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom, type KnownCaller } from '../../platform/foundation/caller.ts'
 
 const DEFAULT_PAGE = 100
 /** Maximum number of names in the response of fetchStoreNames. */
@@ -115,20 +116,29 @@ export const fetchStoreNames = operation({
   }),
   example: { limit: 100 },
   async run(call, input) {
-    const ids = await visibleStoreIds(call)
-    const { items, nextCursor } = slicePage(ids, (id) => id, pageLimits(input, NAMES_PAGE))
-    const stores =
-      items.length === 0
-        ? []
-        : await call.db
-            .selectFrom('store')
-            .select(['store_id as storeId', 'trading_name as tradingName', 'street', 'city'])
-            .where('store_id', 'in', items)
-            .orderBy('store_id')
-            .execute()
-    return { success: true as const, stores, total: ids.length, ...(nextCursor && { nextCursor }) }
+    const { db } = call
+    const page = pageLimits(input, NAMES_PAGE)
+    const own = storesOf(db, knownCaller(call.caller))
+    const rows = await own
+      .select(['store_id as storeId', 'trading_name as tradingName', 'street', 'city'])
+      .where('store_id', '>', page.after ?? '')
+      .orderBy('store_id')
+      .limit(page.limit + 1)
+      .execute()
+    const { items: stores, nextCursor } = toPage(rows, (row) => row.storeId, page)
+    const isWhole = page.after === undefined && nextCursor === undefined
+    const total = isWhole ? stores.length : await countRows(db, own.select('store_id'))
+    return { success: true as const, stores, total, ...(nextCursor && { nextCursor }) }
   },
 })
+
+/** The stores that a caller may see. */
+function storesOf(db: Db, caller: KnownCaller) {
+  const ofTenant = db.selectFrom('store').where('tenant', '=', caller.tenant)
+  const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  // A list for SQL must not be empty.
+  return bound === null ? ofTenant : ofTenant.where('store_id', 'in', [...bound, '-'])
+}
 
 async function firstProducts({ db }: Call, storeId: string) {
   const documents = await listDocuments(db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined })

@@ -219,6 +219,7 @@ const ASSISTANCE: readonly string[] = [
     network text)`,
   `CREATE INDEX assistance_request_by_store ON assistance_request (store_id, request_id)`,
   `CREATE INDEX assistance_request_open ON assistance_request (store_id, status) WHERE status <> 'closed'`,
+  `CREATE INDEX assistance_request_open_of_tenant ON assistance_request (tenant, status) WHERE status <> 'closed'`,
   `CREATE UNIQUE INDEX assistance_request_of_subject ON assistance_request (store_id, subject) WHERE status <> 'closed' AND subject IS NOT NULL`,
   `CREATE INDEX assistance_request_by_user ON assistance_request (tenant, user_id)`,
   `CREATE INDEX assistance_request_by_age ON assistance_request (updated_ms)`,
@@ -241,6 +242,7 @@ const CLICK_AND_COLLECT: readonly string[] = [
   `CREATE INDEX pickup_order_by_store ON pickup_order (store_id, order_id)`,
   `CREATE INDEX pickup_order_by_user ON pickup_order (tenant, user_id, order_id) WHERE user_id IS NOT NULL`,
   `CREATE INDEX pickup_order_by_status ON pickup_order (store_id, status, order_id)`,
+  `CREATE INDEX pickup_order_pending ON pickup_order (tenant) WHERE status = 'pending'`,
   // `expires_ms` is null if the order can no longer expire.
   `CREATE INDEX pickup_order_by_expiry ON pickup_order (expires_ms)`,
   `CREATE INDEX pickup_order_by_locker ON pickup_order (locker_device_id)`,
