@@ -1,6 +1,6 @@
 import type { TillEvidence } from '../../../policy/journal.ts'
-import { saleKeyOf, type KeptReturn } from '../../../policy/till-sale.ts'
-import { Failure } from '../../platform/foundation/failure.ts'
+import { saleKeyOf } from '../../../policy/till-sale.ts'
+import { Failure, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore } from '../../platform/stores/queries.ts'
@@ -12,7 +12,8 @@ import { recordSale } from './record-sale.ts'
 import { recordReturn } from './return-goods.ts'
 import { keepReturned } from './returned-tags.ts'
 import { bindSoldPiece } from './sold-piece.ts'
-import { voidSaleOf } from './void-sale.ts'
+import { findSale } from './queries.ts'
+import { meansAnother, voidSaleOf } from './void-sale.ts'
 
 /** Agents that may have had the ledger before. */
 const PREDECESSORS = 10
@@ -67,7 +68,11 @@ export async function applyTill(
   if (evidence.kind === 'sale_piece') return bindSoldPiece(call, store, evidence, storedMs)
   // Without trusted time the order is open. Then the return is the later one, so that goods on the shelf alarm.
   const atLeast = (ms: number, { untimed }: { untimed?: true | undefined }) => (untimed ? Math.max(ms, call.nowMs) : ms)
+  const saleKey = evidence.kind === 'sale_return' ? keyOfSale(storeId, evidence) : undefined
+  const known = saleKey === undefined ? undefined : await findSale(call.db, saleKey)
+  const isOfAnother = await meansAnother(call, store, known, agentId)
   try {
+    if (isOfAnother) throw precondition('sale_conflict', 'it is not booked, because another sale has its number')
     if (evidence.kind === 'sale')
       await recordSale(call, store, evidence.sale, {
         // A copy of a sale is as old as the first one, so that goods that came back meanwhile stay here.
@@ -96,7 +101,7 @@ export async function applyTill(
         storedMs: atLeast(storedMs, evidence),
         agentId,
         isBooked,
-        saleKey: evidence.sale ?? keyOfSale(storeId, evidence.return),
+        saleKey: isOfAnother ? undefined : saleKey,
       })
     await raiseException(scope, {
       storeId,
@@ -108,7 +113,11 @@ export async function applyTill(
   return true
 }
 
-/** Identity of the sale that a return names by its number. */
-function keyOfSale(storeId: string, { saleId, tillId, series }: KeptReturn): string | undefined {
-  return saleId === undefined ? undefined : saleKeyOf(storeId, { saleId, tillId, series })
+/** Identity of the sale that a return names: found by the agent, or by its number. */
+function keyOfSale(
+  storeId: string,
+  { sale, return: request }: Extract<TillEvidence, { kind: 'sale_return' }>,
+): string | undefined {
+  const { saleId, tillId, series } = request
+  return sale ?? (saleId === undefined ? undefined : saleKeyOf(storeId, { saleId, tillId, series }))
 }

@@ -31,16 +31,22 @@ export interface VoidResult {
 /** Subject of the exception about a sale of this agent that has the number of another one. */
 export const conflictKey = (saleKey: string, agentId: string) => `${saleKey}/${agentId}`
 
-/** True if this agent means a sale of its own, which was not booked because another one has its number. */
-async function isConflict({ db }: Call, store: Row<'store'>, saleKey: string, agentId: string): Promise<boolean> {
-  const found = await db
+/** True if this agent means a sale of its own, which was not booked because the known one has its number. */
+export async function meansAnother(
+  { db }: Call,
+  store: Row<'store'>,
+  known: Row<'till_sale'> | undefined,
+  agentId: string | undefined,
+): Promise<boolean> {
+  if (!known || agentId === undefined || agentId === known.agent_id) return false
+  const conflict = await db
     .selectFrom('protection_exception')
     .select('exception_id')
     .where('store_id', '=', store.store_id)
     .where('kind', '=', 'sale_conflict')
-    .where('subject', '=', conflictKey(saleKey, agentId))
+    .where('subject', '=', conflictKey(known.sale_key, agentId))
     .executeTakeFirst()
-  return found !== undefined
+  return conflict !== undefined
 }
 
 /** Voids a sale, wherever it was recorded. A void that arrives before its sale waits for it. */
@@ -52,8 +58,7 @@ export async function voidSaleOf(
 ): Promise<VoidResult> {
   const key = saleKeyOf(store.store_id, name)
   const known = await findSale(call.db, key)
-  if (known && agentId !== undefined && agentId !== known.agent_id && (await isConflict(call, store, key, agentId)))
-    return { released: [] }
+  if (await meansAnother(call, store, known, agentId)) return { released: [] }
   if (known?.purchase_id) return voidRecorded(call, store, known, { reason, voidedMs: storedMs })
   if (known?.state === 'void') return { ...(known.content === null && { waiting: true as const }), released: [] }
   await saveSale(call.db, {
