@@ -93,7 +93,9 @@ export type StoreScope =
 export async function ownScopes(call: Call, storeId: string | undefined): Promise<StoreScope[]> {
   if (storeId !== undefined) return [{ storeId: (await ownStore(call, storeId)).store_id }]
   const caller = knownCaller(call.caller)
-  const needed = needsPackage(call.operation, caller.mode) ? call.operation.minimumPackage : undefined
+  const { minimumPackage } = call.operation
+  const needed =
+    needsPackage(call.operation, caller.mode) && minimumPackage !== PACKAGES[0] ? minimumPackage : undefined
   const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   if (bound === null)
     return [{ tenant: caller.tenant, packages: needed && PACKAGES.filter((have) => isAtLeast(have, needed)) }]
@@ -106,10 +108,7 @@ export async function ownScopes(call: Call, storeId: string | undefined): Promis
 }
 
 /** SQL condition: rows of this table or subquery are in the scope. */
-export function inScope(
-  table: 'agent' | 'protection_exception' | 'protection_event' | 'alarm_disposition' | 'alarm',
-  scope: StoreScope,
-): RawBuilder<SqlBool> {
+export function inScope(table: keyof Schema | 'alarm', scope: StoreScope): RawBuilder<SqlBool> {
   const store = sql.ref(`${table}.store_id`)
   if ('storeId' in scope) return sql<SqlBool>`${store} = ${scope.storeId}`
   const own = sql<SqlBool>`${sql.ref(`${table}.tenant`)} = ${scope.tenant}`
@@ -117,6 +116,14 @@ export function inScope(
   const packages = sql.join(scope.packages.map((name) => sql.lit(name)))
   // Uses a subquery, because with a join the planner could leave the index order and sort all rows.
   return sql<SqlBool>`${own} AND (SELECT package FROM store WHERE store.store_id = ${store}) IN (${packages})`
+}
+
+/** SQL condition: rows of this table are in one of the scopes, of which there is at least one. */
+export function inScopes(table: keyof Schema, scopes: readonly StoreScope[]): RawBuilder<SqlBool> {
+  const [first] = scopes
+  if (first && (scopes.length === 1 || 'tenant' in first)) return inScope(table, first)
+  const ids = scopes.flatMap((scope) => ('storeId' in scope ? [scope.storeId] : []))
+  return sql<SqlBool>`${sql.ref(`${table}.store_id`)} IN (${sql.join(ids)})`
 }
 
 /** Stores of any tenant, by id. */

@@ -5,7 +5,7 @@ import { GATE_ALARMS, ALARM_DISPOSITIONS, type AlarmDisposition } from '../../..
 import type { Row } from '../../platform/persistence/schema.ts'
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
-import { inScope, TOTAL_LIMIT, ownStoreOf, type StoreScope } from '../../platform/stores/own-store.ts'
+import { inScope, inScopes, TOTAL_LIMIT, ownStoreOf, type StoreScope } from '../../platform/stores/own-store.ts'
 import { z } from 'zod'
 import { AssistanceRequest } from '../../shop/assistance/queries.ts'
 import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
@@ -107,12 +107,19 @@ export async function listAlarms(
   return { rows, next: found.length > limit ? rows.at(-1) : end, total: Number(count) }
 }
 
+/** True if the index of a scope has each alarm that the filter matches, and no other. */
+function isByIndexAlone({ scopes, state, disposition, deviceId, raised }: AlarmFilter): boolean {
+  const isOfAll = scopes.every((scope) => 'storeId' in scope || !scope.packages)
+  return isOfAll && state !== 'acknowledged' && [disposition, deviceId, raised].every((field) => field === undefined)
+}
+
 /** Last alarm that a page after `after` looks at, in equal shares of the scopes; undefined if it looks at all. */
 async function endOf(
   db: Db,
   filter: AlarmFilter,
   after: AlarmPosition | undefined,
 ): Promise<AlarmPosition | undefined> {
+  if (isByIndexAlone(filter)) return undefined
   const { scopes, limit } = filter
   const share = Math.max(limit + 1, Math.floor(LOOKED_AT / scopes.length))
   const ends = scopes.map((scope) =>
@@ -251,7 +258,7 @@ export async function findAlarm(
     .where('event_id', '=', eventId)
     .where('tenant', '=', tenant)
     .where('type', '=', 'protection.exception.raised')
-  if (scopes) query = query.where((eb) => eb.or(scopes.map((scope) => inScope('protection_event', scope))))
+  if (scopes) query = query.where(inScopes('protection_event', scopes))
   const row = await query.executeTakeFirst()
   const { reason } = row ? (JSON.parse(row.body) as ProtectionEvent) : {}
   return reason !== undefined && GATE_ALARMS.has(reason) ? row : undefined

@@ -1,11 +1,11 @@
-import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { emergencyTimes } from '../../protection/records/exceptions.ts'
-import { ownScopes, type StoreScope } from '../../platform/stores/own-store.ts'
+import { inScopes, ownScopes, type StoreScope } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
 const TASK_KINDS = [
@@ -51,16 +51,6 @@ interface Waiting {
   oldestMs: number
 }
 
-/** SQL condition: rows of the stores whose tasks are counted. */
-type Own = RawBuilder<SqlBool>
-
-/** All packages have tasks, so scopes of an account leave out no store. */
-function rowsIn(scopes: readonly StoreScope[]): Own {
-  const [tenant] = scopes.flatMap((scope) => ('tenant' in scope ? [scope.tenant] : []))
-  if (tenant !== undefined) return sql<SqlBool>`tenant = ${tenant}`
-  return sql<SqlBool>`store_id IN (${sql.join(scopes.flatMap((scope) => ('storeId' in scope ? [scope.storeId] : [])))})`
-}
-
 /** Literals, because SQLite would not use the partial indexes with parameters. */
 const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
 const IS_NOT_CLOSED = sql<boolean>`status <> 'closed'`
@@ -78,12 +68,12 @@ function waitingOf<R extends Counted>(rows: readonly R[], kindOf: (row: R) => Ta
   }))
 }
 
-async function exceptionsOf(db: Db, own: Own): Promise<Waiting[]> {
+async function exceptionsOf(db: Db, scopes: readonly StoreScope[]): Promise<Waiting[]> {
   // Grouped at once, SQLite would read acknowledged ones, too, because their index has the order of the groups.
   const open = db
     .selectFrom('protection_exception')
     .select(['store_id', 'kind', 'raised_ms'])
-    .where(own)
+    .where(inScopes('protection_exception', scopes))
     .where('acknowledged_ms', 'is', null)
     .where('kind', '!=', EMERGENCY)
     .limit(EXCEPTIONS_LIMIT)
@@ -93,15 +83,15 @@ async function exceptionsOf(db: Db, own: Own): Promise<Waiting[]> {
     .groupBy(['store_id', 'kind'])
     .execute()
   const waiting = waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
-  return [...waiting, ...(await emergenciesOf(db, own))]
+  return [...waiting, ...(await emergenciesOf(db, scopes))]
 }
 
 /** Emergencies that run. When they have ended, people have time to read about them: they wait as other exceptions do. */
-async function emergenciesOf(db: Db, own: Own): Promise<Waiting[]> {
+async function emergenciesOf(db: Db, scopes: readonly StoreScope[]): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('protection_exception')
     .selectAll()
-    .where(own)
+    .where(inScopes('protection_exception', scopes))
     .where('acknowledged_ms', 'is', null)
     .where('kind', '=', EMERGENCY)
     .orderBy('raised_ms', 'desc')
@@ -116,11 +106,11 @@ async function emergenciesOf(db: Db, own: Own): Promise<Waiting[]> {
   }))
 }
 
-async function approvalsOf(db: Db, own: Own): Promise<Waiting[]> {
+async function approvalsOf(db: Db, scopes: readonly StoreScope[]): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('purchase')
     .select((eb) => ['store_id', 'approval_reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where(own)
+    .where(inScopes('purchase', scopes))
     .where(IS_AWAITING)
     .where('status', '=', 'CREATED')
     .groupBy(['store_id', 'approval_reason'])
@@ -128,22 +118,22 @@ async function approvalsOf(db: Db, own: Own): Promise<Waiting[]> {
   return waitingOf(rows, (row) => (row.approval_reason === 'age' ? 'ageCheck' : 'spotCheck'))
 }
 
-async function ordersOf(db: Db, own: Own): Promise<Waiting[]> {
+async function ordersOf(db: Db, scopes: readonly StoreScope[]): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('pickup_order')
     .select((eb) => ['store_id', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where(own)
+    .where(inScopes('pickup_order', scopes))
     .where(IS_PENDING)
     .groupBy('store_id')
     .execute()
   return waitingOf(rows, () => 'order')
 }
 
-async function helpOf(db: Db, own: Own): Promise<Waiting[]> {
+async function helpOf(db: Db, scopes: readonly StoreScope[]): Promise<Waiting[]> {
   const rows = await db
     .selectFrom('assistance_request')
     .select((eb) => ['store_id', 'reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
-    .where(own)
+    .where(inScopes('assistance_request', scopes))
     .where(IS_NOT_CLOSED)
     .where('status', '=', 'open')
     .groupBy(['store_id', 'reason'])
@@ -189,12 +179,11 @@ export const fetchOpenTasks = operation({
     const { db } = call
     const scopes = await ownScopes(call, storeId)
     if (scopes.length === 0) return { success: true as const, tasks: tasksOf([]), stores: [] }
-    const own = rowsIn(scopes)
     const waiting = [
-      ...(await exceptionsOf(db, own)),
-      ...(await approvalsOf(db, own)),
-      ...(await helpOf(db, own)),
-      ...(await ordersOf(db, own)),
+      ...(await exceptionsOf(db, scopes)),
+      ...(await approvalsOf(db, scopes)),
+      ...(await helpOf(db, scopes)),
+      ...(await ordersOf(db, scopes)),
     ]
     const tasks = tasksOf(waiting)
     if (storeId !== undefined) return { success: true as const, tasks }

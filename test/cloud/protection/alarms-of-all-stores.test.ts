@@ -140,11 +140,13 @@ onEveryDatabase('alarms of all stores', (kind) => {
     const plans = openQueryPlans(shop.cloud.db.location)
     const tenant: StoreScope = { tenant: 'acc_1.test', packages: ['GROW', 'PRIME'] }
     const some: readonly StoreScope[] = [{ storeId: 'st_1' }, { storeId: 'st_2' }]
-    const filter = { disposition: undefined, sinceMs: 0, after: { atMs: 9, id: 'x' }, limit: 20 }
+    const filter = { sinceMs: 0, after: { atMs: 9, id: 'x' }, limit: 20 }
     for (const state of ALARM_STATES)
       for (const scopes of [[tenant], some]) {
-        const read = await plans.of(() => listAlarms(plans.db, { ...filter, state, scopes }))
-        expect(read).toHaveLength(4)
+        const disposition = state === 'disposed' ? 'phantom' : undefined
+        const read = await plans.of(() => listAlarms(plans.db, { ...filter, state, disposition, scopes }))
+        // A page without unindexed filters needs not look for its end.
+        expect(read).toHaveLength(scopes === some && state === 'open' ? 2 : 4)
         // PostgreSQL chooses by cost, and these tables have few rows.
         if (kind !== 'sqlite') continue
         for (const plan of read) {
