@@ -11,7 +11,6 @@ import {
   ALL_STORES,
   ownScopes,
   pageOfScopes,
-  storesById,
   Total,
   inScope,
   countRows,
@@ -216,6 +215,17 @@ function describe(
   }
 }
 
+/** What the description of an agent contains of its store, by id. */
+async function storesOf(db: Db, storeIds: readonly string[]) {
+  if (storeIds.length === 0) return new Map<string, never>()
+  const rows = await db
+    .selectFrom('store')
+    .select(['store_id', 'min_agent', 'document_version'])
+    .where('store_id', 'in', storeIds)
+    .execute()
+  return new Map(rows.map((row) => [row.store_id, row]))
+}
+
 export const fetchAgents = operation({
   name: 'fetchAgents',
   area: 'agents',
@@ -243,7 +253,7 @@ export const fetchAgents = operation({
       await ownScopes(call, storeId),
       agentReader(call.db, { ...filter, nowMs: call.nowMs, after: cursor, limit }),
     )
-    const stores = await storesById(call, [...new Set(items.map((row) => row.store_id))])
+    const stores = await storesOf(call.db, [...new Set(items.map((row) => row.store_id))])
     const { devices } = await shownNames(call.db, knownCaller(call.caller).tenant, {
       devices: items.flatMap((row) => faultsOf(row).devices.map(({ deviceId }) => deviceId)),
       staff: [],
