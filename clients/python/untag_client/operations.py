@@ -2337,6 +2337,7 @@ FetchDevicesRequest = TypedDict(
     {
         "storeId": NotRequired[str],
         "deviceId": NotRequired[str],
+        "deviceType": NotRequired[Literal["pos_deactivator", "self_checkout_detacher", "exit_gate", "handheld_reader", "cabinet_unlocker"]],
         "limit": NotRequired[int],
         "offset": NotRequired[int],
         "cursor": NotRequired[str],
@@ -9128,7 +9129,7 @@ class SyncOperations:
     def fetchDevices(
         self, request: "FetchDevicesRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchDevicesResponse":
-        "Lists the devices of a store."
+        "Lists the devices of a store or of the whole account."
         return cast(
             "FetchDevicesResponse",
             self.call("fetchDevices", request, idempotency_key=idempotency_key),
@@ -10773,7 +10774,7 @@ class AsyncOperations:
     async def fetchDevices(
         self, request: "FetchDevicesRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchDevicesResponse":
-        "Lists the devices of a store."
+        "Lists the devices of a store or of the whole account."
         return cast(
             "FetchDevicesResponse",
             await self.call("fetchDevices", request, idempotency_key=idempotency_key),

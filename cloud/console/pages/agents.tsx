@@ -10,7 +10,7 @@ import { AgentButtons, EXCEPTION_ACTIONS } from '../components/exception-card.ts
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { deviceLabel } from '../components/device-label.ts'
-import { ChooseToAdd, rowsOfStores, storeColumn, type OfStore } from '../components/rows-of-stores.tsx'
+import { ChooseToAdd, storeColumn } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
@@ -119,9 +119,8 @@ interface AgentsView {
   readonly agents: readonly Agent[]
   readonly agentsTotal: number
   readonly nextAgents: string | undefined
-  readonly devices: readonly OfStore<Device>[]
-  /** Unknown while all stores are chosen. */
-  readonly total: number | undefined
+  readonly devices: readonly Device[]
+  readonly total: number
   readonly nextCursor: string | undefined
 }
 
@@ -189,19 +188,13 @@ export const agentsPage = page<AgentsView>({
 })
 
 async function devicesOf(at: PageContext): Promise<Pick<AgentsView, 'devices' | 'total' | 'nextCursor'>> {
-  const read = (about: { storeId: string; limit: number; cursor?: string }) => at.runIfAllowed(fetchDevices, about)
-  if (!at.store) {
-    const found = await rowsOfStores(at, async (about) => {
-      const part = await read(about)
-      return part && { rows: part.devices, nextCursor: part.nextCursor }
-    })
-    return { devices: found.rows, total: undefined, nextCursor: found.nextCursor }
-  }
-  const { storeId } = at.store
   const cursor = at.query.get('cursor') ?? undefined
-  const found = await read({ storeId, limit: PAGE, ...(cursor !== undefined && { cursor }) })
-  const devices = (found?.devices ?? []).map((device) => ({ ...device, storeId }))
-  return { devices, total: found?.total ?? 0, nextCursor: found?.nextCursor }
+  const found = await at.runIfAllowed(fetchDevices, {
+    ...(at.store && { storeId: at.store.storeId }),
+    limit: PAGE,
+    ...(cursor !== undefined && { cursor }),
+  })
+  return { devices: found?.devices ?? [], total: found?.total ?? 0, nextCursor: found?.nextCursor }
 }
 
 const TONES = {
@@ -308,7 +301,10 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
               ),
             },
             ...storeColumn(at),
-            { label: t.agent, cell: ({ agentId }) => names.get(agentId ?? '') ?? t.unassigned },
+            {
+              label: t.agent,
+              cell: ({ agentId }) => (agentId === undefined ? t.unassigned : (names.get(agentId) ?? '–')),
+            },
             { label: t.place, cell: (device) => placeOf(at, device) ?? '–' },
             { label: t.health, cell: (device) => <DeviceHealth at={at} device={device} /> },
             { label: t.use, cell: (device) => <DeviceUse at={at} device={device} /> },

@@ -5,7 +5,7 @@ import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { addDays, clockOf, dayOf, isDay, timeOn } from '../../shop/analytics/store-days.ts'
 import { choiceHref, gateOf, whatOf, type Alarm } from '../components/alarm-card.tsx'
-import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
+import { nameOfStore } from '../components/all-stores.tsx'
 import { Select, TextField } from '../components/fields.tsx'
 import { csvFile } from '../frame/download.ts'
 import { NO_FORM } from '../frame/form.ts'
@@ -78,33 +78,35 @@ export interface Gate {
   readonly hasReader: boolean
 }
 
-const DEVICES_PAGE = 100
-/** Maximum number of pages of devices of a store: all that a store may have. */
-const DEVICE_PAGES = 10
+const GATES_PAGE = 500
+/** Maximum number of pages of gates that the page reads. */
+const GATE_PAGES = 10
 
-/** Gates of the stores that the page reads; undefined if the user may not read them. */
+/** Gates of the stores that the page shows; undefined if the user may not read them, or if they are too many. */
 export async function gatesOf(at: PageContext): Promise<readonly Gate[] | undefined> {
   const gates: Gate[] = []
-  for (const storeId of storesToRead(at, ['alarm'])) {
-    let cursor: string | undefined
-    for (let pages = 0; pages < DEVICE_PAGES; pages++) {
-      const about = { storeId, limit: DEVICES_PAGE, ...(cursor !== undefined && { cursor }) }
-      const found = await at.runIfAllowed(fetchDevices, about)
-      if (!found) return undefined
-      for (const { deviceId, deviceType, name, decommissionedAt, health } of found.devices)
-        if (deviceType === 'exit_gate' && decommissionedAt === undefined)
-          gates.push({
-            storeId,
-            deviceId,
-            name: deviceLabel(at, { deviceId, deviceType, name }),
-            isWatching: WATCHING.has(health?.state ?? '') && health?.readsTags !== false,
-            hasReader: health?.readsTags !== false,
-          })
-      cursor = found.nextCursor
-      if (cursor === undefined) break
-    }
+  let cursor: string | undefined
+  for (let pages = 0; pages < GATE_PAGES; pages++) {
+    const found = await at.runIfAllowed(fetchDevices, {
+      ...(at.store && { storeId: at.store.storeId }),
+      deviceType: 'exit_gate',
+      limit: GATES_PAGE,
+      ...(cursor !== undefined && { cursor }),
+    })
+    if (!found) return undefined
+    for (const { storeId, deviceId, deviceType, name, decommissionedAt, health } of found.devices)
+      if (decommissionedAt === undefined)
+        gates.push({
+          storeId,
+          deviceId,
+          name: deviceLabel(at, { deviceId, deviceType, name }),
+          isWatching: WATCHING.has(health?.state ?? '') && health?.readsTags !== false,
+          hasReader: health?.readsTags !== false,
+        })
+    cursor = found.nextCursor
+    if (cursor === undefined) return gates
   }
-  return gates
+  return undefined
 }
 
 /** States of health in which a gate sees goods. */

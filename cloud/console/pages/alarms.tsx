@@ -16,7 +16,7 @@ import {
   type Alarm,
 } from '../components/alarm-card.tsx'
 import { ActiveEmergency, activeEmergencies, type ActiveEmergencies } from '../components/emergency.tsx'
-import { nameOfStore, storesToRead } from '../components/all-stores.tsx'
+import { nameOfStore } from '../components/all-stores.tsx'
 import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
@@ -54,7 +54,7 @@ interface AlarmsView {
   /** What happens now at the gate or gates, whatever days the lists show. */
   readonly now: { readonly open: Alarms; readonly inProgress: number; readonly recorded: number }
   readonly choice: AlarmChoice
-  /** Undefined if the user may not read the devices. */
+  /** Undefined if the user may not read the devices, or if they are too many. */
   readonly gates: readonly Gate[] | undefined
   /** Whether this browser gets notices; undefined: the package has none. */
   readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
@@ -310,9 +310,10 @@ function hrefWith(at: ViewContext, change: Readonly<Record<string, string | unde
   return `${at.path}?${query}`
 }
 
-/** Stores that the page reads in which no gate is registered. */
-function storesWithoutGate(at: ViewContext, gates: readonly Gate[]): readonly string[] {
-  return storesToRead(at, ['alarm']).filter((storeId) => gates.every((gate) => gate.storeId !== storeId))
+/** Stores in which no gate is registered. */
+function storesWithoutGate({ store, stores }: ViewContext, gates: readonly Gate[]): readonly string[] {
+  const guarded = new Set(gates.map(({ storeId }) => storeId))
+  return (store ? [store] : stores).flatMap(({ storeId }) => (guarded.has(storeId) ? [] : [storeId]))
 }
 
 /**
@@ -355,7 +356,8 @@ function NoAlarm({ at, gates }: { at: ViewContext; gates: AlarmsView['gates'] })
         {t.unwatchedText}
       </EmptyState>
     )
-  if (gates?.every(({ isWatching }) => isWatching) && storesWithoutGate(at, gates).length === 0)
+  const knowsStores = at.store !== undefined || at.stores.length === at.storesTotal
+  if (knowsStores && gates?.every(({ isWatching }) => isWatching) && storesWithoutGate(at, gates).length === 0)
     return <EmptyState title={t.none}>{t.noneText}</EmptyState>
   return (
     <EmptyState icon="info" title={t.none}>

@@ -29,7 +29,7 @@ const STAFF = rolesFrom('associate')
 /** Roles that need the revenue on this page; the reports are open to viewers, such as auditors, through the API. */
 const REVENUE = rolesFrom('manager')
 const DAY_MS = 86_400_000
-const AGENTS_PAGE = 100
+const AGENTS_PAGE = 500
 const DEVICES_PAGE = 100
 /** Maximum number of agents that the page reads. */
 const AGENTS_LIMIT = 1_000
@@ -82,7 +82,7 @@ export const todayPage = page<TodayView>({
       stores: await storesOf(at),
       agents: agents.filter(({ state }) => state !== 'revoked'),
       emergencies: await activeEmergencies(at),
-      faulty: storeIds.length <= FIGURES_OF_STORES ? await faultyDevices(at, storeIds) : [],
+      faulty: storeIds.length <= FIGURES_OF_STORES ? await faultyDevices(at) : [],
       figures: storeIds.length <= FIGURES_OF_STORES ? await figuresOf(at, storeIds) : [],
     }
   },
@@ -115,21 +115,19 @@ async function agentsOf(at: PageContext): Promise<Agents> {
   }
 }
 
-/** The devices of these stores whose fault their agent reports. Those of a lost agent are listed as the agent. */
-async function faultyDevices(at: PageContext, storeIds: readonly string[]): Promise<FaultyDevice[]> {
+/** The devices whose fault their agent reports. Those of a lost agent are listed as the agent. */
+async function faultyDevices(at: PageContext): Promise<FaultyDevice[]> {
   const faulty: FaultyDevice[] = []
-  for (const storeId of storeIds)
-    for (let cursor: string | undefined; ;) {
-      const about = { storeId, limit: DEVICES_PAGE, ...(cursor !== undefined && { cursor }) }
-      const found = await at.runIfAllowed(fetchDevices, about)
-      for (const device of found?.devices ?? []) {
-        const state = device.health?.state
-        if (state === 'absent' || state === 'degraded') faulty.push({ ...device, storeId, state })
-      }
-      cursor = found?.nextCursor
-      if (cursor === undefined || faulty.length > SILENT_LIMIT) break
+  for (let cursor: string | undefined; ;) {
+    const about = { ...(at.store && { storeId: at.store.storeId }), ...(cursor !== undefined && { cursor }) }
+    const found = await at.runIfAllowed(fetchDevices, { ...about, limit: DEVICES_PAGE })
+    for (const device of found?.devices ?? []) {
+      const state = device.health?.state
+      if (state === 'absent' || state === 'degraded') faulty.push({ ...device, state })
     }
-  return faulty
+    cursor = found?.nextCursor
+    if (cursor === undefined || faulty.length > SILENT_LIMIT) return faulty
+  }
 }
 
 /** Sales of today and yesterday, of the stores whose packages have reports, and the alarms. */
@@ -138,7 +136,6 @@ async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<
   const today = dayOf(at.nowMs)
   const yesterday = addDays(today, -1)
   const sales = new Map<string, { cent: number; checkouts: number }>()
-  let alarms: number | undefined
   let tillCent = 0
   let tillSales = 0
   for (const storeId of storeIds) {
@@ -158,11 +155,12 @@ async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<
       sum.checkouts += scanAndGo.completedCheckouts
       sales.set(date, sum)
     }
-    for (const state of ALARM_STATES) {
-      const since = iso(at.nowMs - DAY_MS)
-      const found = await at.runIfAllowed(fetchAlarms, { storeId, state, since, limit: 1 })
-      if (found) alarms = (alarms ?? 0) + found.total
-    }
+  }
+  let alarms: number | undefined
+  const ofDay = { ...(at.store && { storeId: at.store.storeId }), since: iso(at.nowMs - DAY_MS), limit: 1 }
+  for (const state of ALARM_STATES) {
+    const found = await at.runIfAllowed(fetchAlarms, { ...ofDay, state })
+    if (found) alarms = (alarms ?? 0) + found.total
   }
   return [
     ...[...sales].toReversed().map(([date, { cent, checkouts }]) => ({

@@ -10,8 +10,19 @@ import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, pageAfter, pageLimits, readPageWithinText, type Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared.ts'
-import type { Row } from '../../platform/persistence/schema.ts'
-import { ownStore, ownStoreOf, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
+import type { SelectQueryBuilder } from 'kysely'
+import type { Row, Schema } from '../../platform/persistence/schema.ts'
+import {
+  ALL_STORES,
+  countRows,
+  inScopes,
+  ownScopes,
+  ownStore,
+  ownStoreOf,
+  Total,
+  TOTAL_LIMIT,
+  type StoreScope,
+} from '../../platform/stores/own-store.ts'
 import { deviceFacts, findDevice } from '../store-facts/device-queries.ts'
 import { adoptDevice, setDeviceAgent } from './move-device.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
@@ -66,7 +77,7 @@ const ListedDevice = Device.extend({
 })
 
 /** Describes a device in the form of the API. */
-export function toDevice(row: Row<'device'>, store: Row<'store'>): z.infer<typeof Device> {
+export function toDevice(row: Row<'device'>, store: Pick<Row<'store'>, 'workflow_type'>): z.infer<typeof Device> {
   const facts = deviceFacts(row, store)
   return {
     deviceId: row.device_id,
@@ -206,11 +217,13 @@ export const fetchDevices = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   roles: rolesFrom('viewer'),
-  summary: 'Lists the devices of a store.',
+  summary: 'Lists the devices of a store or of the whole account.',
+  description: ALL_STORES,
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
     deviceId: Id.optional().describe('Only this device.'),
+    deviceType: z.enum(DEVICE_TYPES).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
     cursor: cursorField('dev').optional(),
@@ -218,27 +231,26 @@ export const fetchDevices = operation({
   response: z.strictObject({
     ...Success,
     devices: z.array(ListedDevice),
-    total: z.int(),
+    total: Total,
     nextCursor: z.string().optional(),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
-    const store = await ownStoreOrOnly(call, input.storeId)
-    const page = pageLimits(input, DEFAULT_PAGE)
-    const { items, nextCursor: more } = await pageOfDevices(call.db, store.store_id, input.deviceId, page)
-    const { count } = await devicesOf(call.db, store.store_id, input.deviceId)
-      .select((eb) => eb.fn.countAll().as('count'))
-      .executeTakeFirstOrThrow()
+    const scopes = await ownScopes(call, input.storeId)
+    if (scopes.length === 0) return { success: true as const, devices: [], total: 0 }
+    const wanted = devicesOf(call.db, scopes, input)
+    const { items, nextCursor: more } = await pageOfDevices(call.db, wanted, pageLimits(input, DEFAULT_PAGE))
     const agents = await reportingAgents(call, items)
+    const stores = await workflowsOf(call.db, [...new Set(items.map((row) => row.store_id))])
     return {
       success: true as const,
-      devices: items.map((row) => ({
-        ...toDevice(row, store),
-        ...(row.revoked_ms === null && {
-          health: deviceHealth(row.device_id, agents.get(row.agent_id ?? ''), call.nowMs),
-        }),
-      })),
-      total: Number(count),
+      devices: items.flatMap((row) => {
+        const store = stores.get(row.store_id)
+        const isInUse = row.revoked_ms === null
+        const health = deviceHealth(row.device_id, agents.get(row.agent_id ?? ''), call.nowMs)
+        return store ? [{ ...toDevice(row, store), ...(isInUse && { health }) }] : []
+      }),
+      total: await countRows(call.db, wanted.select('device_id').limit(TOTAL_LIMIT)),
       ...(more && { nextCursor: more }),
     }
   },
@@ -252,18 +264,37 @@ const stateLengths = preparedForMany((db, agentIds) =>
     .where('agent_id', 'in', agentIds),
 )
 
-function devicesOf(db: Db, storeId: string, deviceId: string | undefined) {
-  const ofStore = db.selectFrom('device').where('store_id', '=', storeId)
-  return deviceId === undefined ? ofStore : ofStore.where('device_id', '=', deviceId)
+/** Workflow types of stores, by id. */
+async function workflowsOf(db: Db, storeIds: readonly string[]) {
+  if (storeIds.length === 0) return new Map<string, never>()
+  const rows = await db
+    .selectFrom('store')
+    .select(['store_id', 'workflow_type'])
+    .where('store_id', 'in', storeIds)
+    .execute()
+  return new Map(rows.map((row) => [row.store_id, row]))
+}
+
+type Devices = SelectQueryBuilder<Schema, 'device', object>
+
+function devicesOf(
+  db: Db,
+  scopes: readonly StoreScope[],
+  { deviceId, deviceType }: { deviceId?: string | undefined; deviceType?: string | undefined },
+): Devices {
+  let devices: Devices = db.selectFrom('device').where(inScopes('device', scopes))
+  if (deviceId !== undefined) devices = devices.where('device_id', '=', deviceId)
+  if (deviceType !== undefined) devices = devices.where('device_type', '=', deviceType)
+  return devices
 }
 
 /** A page of devices. It ends early if their agents have long states, which the answer reads. */
-function pageOfDevices(db: Db, storeId: string, deviceId: string | undefined, page: Page) {
+function pageOfDevices(db: Db, wanted: Devices, page: Page) {
   const lengths = new Map<string, number>()
   return readPageWithinText(
     async (limit, last: Row<'device'> | undefined) => {
       const { after, offset } = pageAfter(page, last?.device_id)
-      const query = devicesOf(db, storeId, deviceId).selectAll().orderBy('device_id').limit(limit)
+      const query = wanted.selectAll().orderBy('device_id').limit(limit)
       const rows = await (after === undefined ? query.offset(offset) : query.where('device_id', '>', after)).execute()
       const agentIds = new Set(rows.flatMap(({ agent_id: id }) => (id === null || lengths.has(id) ? [] : [id])))
       for (const { agent_id: id, length } of await stateLengths(db, agentIds)) lengths.set(id, length ?? 0)

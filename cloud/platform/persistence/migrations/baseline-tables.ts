@@ -283,6 +283,8 @@ export const AGENTS: readonly string[] = [
     capabilities text NOT NULL, technologies text NOT NULL, workflow_type text, registered_ms bigint NOT NULL,
     last_seen_ms bigint, revoked_ms bigint, moving_to text)`,
   `CREATE INDEX device_by_store ON device (store_id, device_id)`,
+  `CREATE INDEX device_by_tenant ON device (tenant, device_id)`,
+  `CREATE INDEX device_by_type ON device (tenant, device_type, device_id)`,
   `CREATE INDEX device_moving ON device (store_id) WHERE moving_to IS NOT NULL`,
   // `verifiers`: JSON of the verifiers that are published under the present store key. `sealed`: Base verifiers,
   // sealed. Null after the operator was removed.

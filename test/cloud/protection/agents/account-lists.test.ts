@@ -17,7 +17,7 @@ import { openQueryPlans, type QueryPlans } from '../../../support/query-plans.ts
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
+onEveryDatabase('lists of agents, devices and exceptions of an account', (kind) => {
   let shop: Shop
   let stranger: string
   let live: string
@@ -139,6 +139,36 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       .where('exception_id', '=', id)
       .execute()
 
+  it('fetchDevices lists the devices of all stores, of one kind, and page by page', async () => {
+    const { storeId, otherStoreId } = shop
+    await shop.ok('registerDevice', { storeId: otherStoreId, deviceType: 'exit_gate' })
+    const devicesOf = async (filter: Json, key = shop.key): Promise<Json[]> => {
+      const found: Json[] = []
+      let cursor: string | undefined
+      do {
+        const page = await shop.cloud.ok(key, 'fetchDevices', { ...filter, ...(cursor !== undefined && { cursor }) })
+        found.push(...page.devices)
+        cursor = page.nextCursor
+        if (cursor === undefined) expect(page.total).toBe(found.length)
+      } while (cursor !== undefined)
+      return found
+    }
+    const byId = (a: Json, b: Json) => (a.deviceId < b.deviceId ? -1 : 1)
+    const ofEach = [...(await devicesOf({ storeId })), ...(await devicesOf({ storeId: otherStoreId }))].toSorted(byId)
+    const both = await shop.cloud.key('secret', 'test', { storeIds: [otherStoreId, storeId] })
+    for (const key of [shop.key, both]) {
+      for (const limit of [2, 100]) expect(await devicesOf({ limit }, key)).toEqual(ofEach)
+      const gates = await devicesOf({ deviceType: 'exit_gate' }, key)
+      expect(gates).toEqual(ofEach.filter(({ deviceType }) => deviceType === 'exit_gate'))
+      expect(new Set(gates.map((gate) => gate.storeId))).toEqual(new Set([storeId, otherStoreId]))
+    }
+    expect(await devicesOf({}, bound)).toEqual(ofEach.filter((device) => device.storeId === otherStoreId))
+    const own = new Set(ofEach.map(({ deviceId }) => deviceId))
+    for (const key of [stranger, live])
+      expect((await devicesOf({}, key)).filter(({ deviceId }) => own.has(deviceId))).toEqual([])
+    expect((await shop.cloud.call(bound, 'fetchDevices', { storeId })).status).toBe(404)
+  })
+
   it('show a bound key only its stores, and other accounts and live keys nothing', async () => {
     expect(await agentsOf({}, bound)).toMatchObject({ total: 1, agents: [{ agentId: agents[2]?.agentId }] })
     expect(await kindsOf({}, bound)).toEqual([[shop.otherStoreId, 'tray_open']])
@@ -161,7 +191,7 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
   it('leave out stores whose package is too low', async () => {
     const { database } = shop.cloud.db
     const tenantOf = async (from: string, to: string) => {
-      for (const table of ['store', 'agent', 'protection_exception'] as const)
+      for (const table of ['store', 'agent', 'device', 'protection_exception'] as const)
         await database.write((db) =>
           db
             .updateTable(table)
@@ -180,6 +210,8 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       // Agents can be revoked in each package.
       expect(await agentsOf({}, key)).toMatchObject({ total: 3 })
       expect(await kindsOf({}, key)).toEqual([[shop.otherStoreId, 'tray_open']])
+      const { devices } = await shop.cloud.ok(key, 'fetchDevices', {})
+      expect(new Set(devices.map(({ storeId }: Json) => storeId))).toEqual(new Set([shop.otherStoreId]))
       expect((await shop.cloud.call(key, 'fetchExceptions', { storeId: shop.storeId })).status).toBe(403)
     }
     expect(shop.cloud.errors).toEqual([])
