@@ -141,7 +141,7 @@ export async function itemsWith(
   db: Db,
   tenant: string,
   tags: readonly NamedTags[],
-): Promise<(identifiers: ItemIdentifiers) => Row<'protected_item'> | undefined> {
+): Promise<(identifiers: Pick<ProtectionEvent, 'epc' | 'tagUid' | 'tagId'>) => Row<'protected_item'> | undefined> {
   const found = new Map<string, Row<'protected_item'>>()
   const lookUps = [
     ['epc', withEpcs, (row: Row<'protected_item'>) => row.epc, tags.flatMap(({ epcs = [] }) => epcs)],

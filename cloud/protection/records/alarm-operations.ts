@@ -12,7 +12,7 @@ import { invalidCursor } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ALL_STORES, ownScopes, Total, type StoreScope } from '../../platform/stores/own-store.ts'
 import { shownNames } from '../../platform/stores/make-store.ts'
-import { itemOfEvent } from '../items/item-queries.ts'
+import { itemsWith } from '../items/item-queries.ts'
 import {
   alarmsOfPurchase,
   dispositionsOf,
@@ -280,6 +280,15 @@ async function describeAlarms({ db, caller }: Call, eventIds: readonly string[])
     ]),
   })
   const calls = await openCallsOf(db, storeIds, eventIds)
+  const itemOf = await itemsWith(
+    db,
+    tenant,
+    [...events.values()].map(({ event: { epc, tagUid, tagId } }) => ({
+      epcs: epc === undefined ? [] : [epc],
+      tagUids: tagUid === undefined ? [] : [tagUid],
+      tagIds: tagId === undefined ? [] : [tagId],
+    })),
+  )
   const alarms: Alarm[] = []
   for (const eventId of eventIds) {
     const found = events.get(eventId)
@@ -293,7 +302,7 @@ async function describeAlarms({ db, caller }: Call, eventIds: readonly string[])
       storeId,
       state: disposition ? 'disposed' : exception && exception.acknowledged_ms === null ? 'open' : 'acknowledged',
       ...definedFields({ gate: devices.get(event.deviceId ?? '') ?? event.gateId ?? null }),
-      ...(await goodsOf(db, tenant, storeId, event)),
+      ...(await goodsOf(db, tenant, { event, storeId, item: itemOf(event) })),
       ...handlingOf(exception, disposition),
       ...(disposition?.earlier && {
         earlier: earlierOf(disposition).map((each) => ({
@@ -353,8 +362,11 @@ function tagOf(event: ProtectionEvent) {
   }
 }
 
-async function goodsOf(db: Call['db'], tenant: string, storeId: string, event: ProtectionEvent) {
-  const item = await itemOfEvent(db, tenant, event)
+async function goodsOf(
+  db: Db,
+  tenant: string,
+  { event, storeId, item }: { event: ProtectionEvent; storeId: string; item: Row<'protected_item'> | undefined },
+) {
   const product = await productOfAlarm(db, tenant, storeId, { item, epc: event.epc })
   const occurredMs = Date.parse(event.occurredAt)
   const receipt = await receiptOfAlarm(db, storeId, { occurredMs, item, product })
