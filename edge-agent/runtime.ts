@@ -25,6 +25,7 @@ import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
 import { Gates } from './lanes/gate/gates.ts'
+import { QueueShares } from './decisions/queue-shares.ts'
 import { isSaleOver } from './decisions/sale-goods.ts'
 import { verifyExit, verifyRelease } from './lanes/gate/released-units.ts'
 import { SoldPieces } from './lanes/gate/sold-pieces.ts'
@@ -149,6 +150,7 @@ export class Agent {
       ...this.#base,
       signer: this.#cloud.key.signer,
       onChanged: () => this.#tillsChanged(),
+      onBack: (saleKey, status) => this.sales.endIfAllBack(saleKey, status),
     })
     const { tillNotices } = this
     this.homeCodes = new HomeCodes({ ...this.#base, signer: this.#cloud.key.signer, tillNotices })
@@ -165,6 +167,7 @@ export class Agent {
       },
       signReceipt: (sale) => signSellerReceipt({ ...this.#base, signer: this.#cloud.key.signer }, sale),
       hasTrustedTime: () => clock.now().trust !== 'none',
+      shares: new QueueShares({ journal: ledger.journal, clock: platform.clock, freeBytes: this.#parts.freeBytes }),
       passSeconds: () => (clock.now().trust === 'none' ? 0 : (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60),
       onChanged: () => this.#announceTills(),
     })

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { pieceCountOf, type ItemOfTag } from './cancelled-lines.ts'
-import { gtinOfLine, isSoldLine, tagsOf, takesBack, type TillSale } from './till-sale.ts'
+import { cancelledProducts, gtinOfLine, isSoldLine, lineCentOf, tagsOf, type TillSale } from './till-sale.ts'
 
 /** Pieces that tills sold without naming their tags, for which tags of the same product may pass (ADR till-sales). */
 
@@ -14,21 +14,28 @@ export function productHash(storeId: string, gtin14: string): string {
 
 /**
  * Pieces that a sale sells without naming their tags, by GTIN-14. A line that takes goods back lowers the pieces of its
- * product, at any price. If it names no GTIN, it may have taken back any product, so the sale has no pieces. Weighed goods
- * are no pieces.
+ * product (`cancelledProducts`), and a product that costs nothing after its discounts has none. If a line that takes goods
+ * back names no GTIN, it may have taken back any product, so the sale has no pieces. Weighed goods are no pieces.
  */
-export function piecesWithoutTag({ lines }: Pick<TillSale, 'lines'>, itemOf?: ItemOfTag): Map<string, number> {
+export function piecesWithoutTag(sale: Pick<TillSale, 'lines'>, itemOf?: ItemOfTag): Map<string, number> {
   const pieces = new Map<string, number>()
-  for (const line of lines) {
+  const centOf = new Map<string, number>()
+  const discounted = new Set<string>()
+  const isCancelled = cancelledProducts(sale)
+  for (const line of sale.lines) {
     const gtin = gtinOfLine(line)
-    // Some tills cancel a piece by a negative price. A discount or empties without a product say nothing of one.
-    const isBack = takesBack(line) || (!isSoldLine(line) && gtin !== undefined)
-    if (!isBack && !isSoldLine(line)) continue
+    const isBack = isCancelled(line)
+    if (gtin !== undefined) centOf.set(gtin, (centOf.get(gtin) ?? 0) + lineCentOf(line))
+    if (!isBack && !isSoldLine(line)) {
+      if (gtin !== undefined) discounted.add(gtin)
+      continue
+    }
     const unnamed = Math.max(0, Math.abs(line.quantity) - pieceCountOf(tagsOf(line), itemOf))
     if (isBack && gtin === undefined && unnamed > 0) return new Map()
     if (gtin === undefined || (!isBack && !Number.isInteger(line.quantity))) continue
     pieces.set(gtin, (pieces.get(gtin) ?? 0) + (isBack ? -Math.ceil(unnamed) : unnamed))
   }
-  const left = [...pieces].filter(([, count]) => count > 0)
+  const isFree = (gtin: string) => discounted.has(gtin) && (centOf.get(gtin) ?? 0) <= 0
+  const left = [...pieces].filter(([gtin, count]) => count > 0 && !isFree(gtin))
   return new Map(left.map(([gtin, count]) => [gtin, Math.min(count, SOLD_PIECES_LIMIT)]))
 }

@@ -397,22 +397,36 @@ export function gtinOfLine({ ean, productId }: Pick<SaleLine, 'ean' | 'productId
 }
 
 /**
- * True if goods leave with the shopper: of one product, more is sold than comes back. A line that takes back what it does
- * not name by its GTIN may have cancelled any other, so then the sale must have a total. A slip of returns, empties,
- * coupons or cancelled lines opens no barrier.
+ * Finds the lines of a sale that take back pieces of the product that they name: by their tags, by a negative quantity, or
+ * by the negated price of a line that sells it. At another negative price a line is a discount.
  */
-export function sellsGoods({ lines }: Pick<TillSale, 'lines'>): boolean {
+export function cancelledProducts({ lines }: Pick<TillSale, 'lines'>): (line: SaleLine) => boolean {
+  const nameOf = (gtin: string, priceUnit: number) => `${gtin} ${priceUnit}`
+  const sold = new Set(lines.filter(isSoldLine).map((line) => nameOf(gtinOfLine(line) ?? '', line.priceUnit)))
+  return (line) => {
+    const gtin = gtinOfLine(line)
+    return takesBack(line) || (!isSoldLine(line) && gtin !== undefined && sold.has(nameOf(gtin, -line.priceUnit)))
+  }
+}
+
+/**
+ * True if goods leave with the shopper: of one product, more is sold than comes back. A line that takes back what it does
+ * not name by its GTIN may have cancelled any other, and a discount may be of the whole price, so then the sale must have
+ * a total. A slip of returns, empties, coupons or cancelled lines opens no barrier.
+ */
+export function sellsGoods(sale: Pick<TillSale, 'lines'>): boolean {
   const left = new Map<string, number>()
+  const isCancelled = cancelledProducts(sale)
   let isClear = true
-  for (const line of lines) {
+  for (const line of sale.lines) {
     const gtin = gtinOfLine(line)
     const isSold = isSoldLine(line)
-    if (isSold || gtin !== undefined) {
+    if (isSold || (gtin !== undefined && isCancelled(line))) {
       const count = isSold ? line.quantity : -Math.abs(line.quantity)
       left.set(gtin ?? '', (left.get(gtin ?? '') ?? 0) + count)
     } else isClear = false
   }
-  return [...left.values()].some((quantity) => quantity > 0) && (isClear || saleCentOf({ lines }) > 0)
+  return [...left.values()].some((quantity) => quantity > 0) && (isClear || saleCentOf(sale) > 0)
 }
 
 /** Amount of a line, cents, rounded half up as tills do. */

@@ -77,6 +77,12 @@ const NO_RETURNS: Warning = {
   message: 'this program may not take goods back, so the tag keeps its status: pair it with --may returns',
 }
 
+/** Pieces of a line that the sale itself did not take back. Weighed goods are one piece, as in the cloud. */
+function piecesOfLine({ quantity }: KeptSale['lines'][number], back = 0): number {
+  const left = quantity - back
+  return Number.isInteger(quantity) ? Math.ceil(left) : Math.min(1, Math.ceil(left))
+}
+
 interface AssessParts {
   items: Pick<Replica, 'find' | 'keysOf'>
   ledger: Pick<Ledger, 'till'>
@@ -91,13 +97,18 @@ export function itemOfTag(items: Pick<Replica, 'find' | 'keysOf'>): ItemOfTag {
 
 /**
  * Finds what is doubtful, the names of each piece that becomes `becomes`, or comes back, and what is `left` after the lines
- * that the sale itself cancels.
+ * that the sale itself cancels. `isElsewhere`: another agent announced the sale, so its pieces are paid already.
  */
 export function assessSale(
   parts: AssessParts,
   sale: KeptSale,
   becomes: 'paid' | 'cancelled' | undefined,
-  { stop, mayReturn, nowMs }: { stop: Warning | undefined; mayReturn: boolean; nowMs: number },
+  {
+    stop,
+    mayReturn,
+    isElsewhere,
+    nowMs,
+  }: { stop: Warning | undefined; mayReturn: boolean; isElsewhere: boolean; nowMs: number },
 ): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][]; left: LeftOfSale } {
   const { items } = parts
   const isSold = becomes === 'paid'
@@ -137,10 +148,13 @@ export function assessSale(
           ? whyHeld(tag, item)
           : (whyDoubtful(tag, item, own.some(isVoided)) ??
             (isTwice ? soldBefore(tag) : undefined) ??
-            (!taken && known >= Math.ceil(line.quantity - (back[i] ?? 0)) ? moreItems(tag) : undefined))
+            (!taken && known >= piecesOfLine(line, back[i]) ? moreItems(tag) : undefined))
       if (fault) warnings.push({ ...fault, lineId, tag: tag.id })
-      const isChanged = becomes && !stop && !isReturned && !isCancelled && (!fault || fault.code === 'sale_tag_unknown')
-      if (isChanged && tag.isValid && !taken) {
+      const isPiece =
+        !fault || fault.code === 'sale_tag_unknown' || (isElsewhere && fault.code === 'item_already_paid' && !isTwice)
+      const isSoldHere = (becomes !== undefined || isElsewhere) && !stop && !isReturned && !isCancelled && isPiece
+      const isChanged = becomes !== undefined && isSoldHere
+      if (isSoldHere && tag.isValid && !taken) {
         const piece = { lineId, names: own }
         pieces.push(piece)
         for (const name of own) pieceOf.set(name, piece)
@@ -152,10 +166,23 @@ export function assessSale(
       const comesBack = isBack && mayReturn
       if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })
       if (comesBack) returned.push(own)
-      const itemStatus = item && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
+      const itemStatus =
+        item && becomes !== undefined && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
       found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
     }
   }
   const answer = { saleId: sale.saleId, items: found, warnings }
   return { answer, pieces, returned, left: leftOfSale(sale, back) }
+}
+
+/** What of the doubts about a sale matters, with that of a sale that was voided before it arrived. */
+export function warningsFor(
+  { state, saleId }: KeptSale,
+  becomes: 'paid' | 'cancelled' | undefined,
+  isElsewhere: boolean,
+  found: readonly Warning[],
+): Warning[] {
+  const warnings = state === 'void' ? [] : found.filter(({ code }) => !isElsewhere || code !== 'item_already_paid')
+  const message = `sale ${saleId} was voided before it arrived: its goods alarm`
+  return becomes === 'cancelled' ? [...warnings, { code: 'sale_is_void', message }] : warnings
 }

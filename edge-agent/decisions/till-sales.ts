@@ -28,12 +28,14 @@ import {
 } from '../../policy/till-sale.ts'
 import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import {
   assertFits,
   assessSale,
+  warningsFor,
   itemOfTag,
   TillRefusal,
   type ReturnAnswer,
@@ -43,10 +45,15 @@ import {
 import { GoodsBack, type SoldPiece } from './goods-back.ts'
 import { returnRow, saleRow } from './till-rows.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
-import { QueueShares } from './queue-shares.ts'
+import type { QueueShares } from './queue-shares.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import { givesRights, type Warning } from './till-doubts.ts'
+
+const CONFLICT = 'another sale with other lines has this number: send tillId and series that differ'
+
+/** What agents announce of the content of a sale. */
+const contentKey = (content: string) => content.slice(0, 32)
 
 interface TillSalesParts {
   ledger: Ledger
@@ -64,6 +71,7 @@ interface TillSalesParts {
   saleOfReceipt(scanned: string): string | undefined
   /** Signs the receipt of a sale; undefined without trusted time or a current policy. */
   signReceipt(sale: KnownSale): string | undefined
+  shares: Pick<QueueShares, 'whyFull' | 'count'>
   nowMs(): number
   /** False: `nowMs` is only the earliest time that it can be. */
   hasTrustedTime(): boolean
@@ -83,11 +91,9 @@ interface TillSalesParts {
 export class TillSales {
   readonly #parts: TillSalesParts
   readonly #back: GoodsBack
-  readonly #shares: QueueShares
 
   constructor(parts: TillSalesParts) {
     this.#parts = parts
-    this.#shares = new QueueShares(parts.ledger.journal)
     this.#back = new GoodsBack(parts)
   }
 
@@ -100,7 +106,7 @@ export class TillSales {
     const sale = keptSale(this.#parts.storeId, request)
     assertFits(sale)
     const { ledger, nowMs } = this.#parts
-    const record = () => this.#shares.count(program, () => this.#sell(sale, mayReturn, nowMs()))
+    const record = () => this.#parts.shares.count(program, () => this.#sell(sale, mayReturn, nowMs()))
     const answer = await ledger.commits.durably(record, sizeOf(sale.lines))
     this.#parts.onChanged()
     const saved = ledger.till.sale(saleKeyOf(this.#parts.storeId, sale))
@@ -117,7 +123,7 @@ export class TillSales {
   async void(name: SaleName, reason: string | undefined, program = ''): Promise<VoidAnswer> {
     this.#assertMayRecord(program)
     const { ledger, nowMs } = this.#parts
-    const record = () => this.#shares.count(program, () => this.#void(name, reason, nowMs()))
+    const record = () => this.#parts.shares.count(program, () => this.#void(name, reason, nowMs()))
     const answer = await ledger.commits.durably(record, this.#sizeOfSale(name))
     this.#parts.onChanged()
     return answer
@@ -130,18 +136,24 @@ export class TillSales {
     assertFits(request)
     const { ledger, nowMs } = this.#parts
     const answer = await ledger.commits.durably(
-      () => this.#shares.count(program, () => this.#takeBack(request, nowMs())),
+      () => this.#parts.shares.count(program, () => this.#takeBack(request, nowMs())),
       sizeOf([request, ...(request.lines ?? [])]) + this.#sizeOfSale(request),
     )
     this.#parts.onChanged()
     return answer
   }
 
+  /** Ends the receipt of a sale of which another agent announced that goods came back, if nothing is left of it. */
+  endIfAllBack(saleKey: string, status: ItemStatus): void {
+    const { ledger, nowMs } = this.#parts
+    this.#back.endIfAllBack(saleKey, { status, nowMs: nowMs(), seq: Math.max(1, ledger.journal.head.seq) })
+  }
+
   #assertMayRecord(program: string): void {
     const { agentId, policy } = this.#parts
     if (!policy()?.tillSales.agents.includes(agentId))
       throw new TillRefusal('sales_not_allowed', `the policy of the store does not name ${agentId} in tillSales.agents`)
-    const whyFull = this.#shares.whyFull(program)
+    const whyFull = this.#parts.shares.whyFull(program)
     if (whyFull !== undefined) throw new TillRefusal('sale_queue_full', whyFull)
   }
 
@@ -165,11 +177,7 @@ export class TillSales {
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
       // A late copy of an earlier state is no conflict.
-      if (!isSame && (state !== 'open' || known.state === 'open'))
-        throw new TillRefusal(
-          'sale_conflict',
-          'another sale with other lines has this number: send tillId and series that differ',
-        )
+      if (!isSame && (state !== 'open' || known.state === 'open')) throw new TillRefusal('sale_conflict', CONFLICT)
       if (state === 'void' && known.state === 'paid') this.#void(sale, undefined, nowMs)
       return this.#answerOf(known)
     }
@@ -193,24 +201,21 @@ export class TillSales {
     // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
     const announced = isPaidNow ? this.#known(`S${saleKey}`) : undefined
     const isElsewhere = announced !== undefined
+    if (announced?.sale && announced.sale !== contentKey(content)) throw new TillRefusal('sale_conflict', CONFLICT)
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
-    const { answer, pieces, returned, left } = assessSale(this.#parts, sale, becomes, { stop, mayReturn, nowMs })
-    if (state === 'void') answer.warnings = []
-    if (isElsewhere) answer.warnings = answer.warnings.filter(({ code }) => code !== 'item_already_paid')
-    if (becomes === 'cancelled')
-      answer.warnings.push({
-        code: 'sale_is_void',
-        message: `sale ${sale.saleId} was voided before it arrived: its goods alarm`,
-      })
+    const assessed = assessSale(this.#parts, sale, becomes, { stop, mayReturn, isElsewhere, nowMs })
+    const { pieces, returned, left } = assessed
+    const answer = { ...assessed.answer, warnings: warningsFor(sale, becomes, isElsewhere, assessed.answer.warnings) }
     const resold = becomes === 'paid' ? this.#resold(sale, pieces) : []
     const evidence = { ...saleRow(sale, items, { resold, announced, mayReturn }), ...this.#untimed() }
     const seq = journal.append({ atMs: nowMs, evidence })
-    if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq)
+    if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq, contentKey(content))
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
-    const paidBy = becomes === 'paid' ? saleKey : null
-    for (const { names } of pieces) for (const name of names) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
+    const paidBy = isPaidNow ? saleKey : null
+    for (const name of pieces.flatMap(({ names }) => names))
+      if (!announced || this.#isNewerThan(name, announced)) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     const saved: StoredSale = {
       saleKey,
       tillId,
@@ -232,6 +237,15 @@ export class TillSales {
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { ...answer, synced: false }
+  }
+
+  /**
+   * True if nothing is known of a tag since another agent announced its sale: that agent stopped before it had announced
+   * all tags.
+   */
+  #isNewerThan(name: string, announced: { storedMs: number }): boolean {
+    const known = this.#known(name)
+    return !known || (known.sender !== '' && known.storedMs < announced.storedMs)
   }
 
   #goodsOf(sale: KeptSale, saleKey: string, nowMs: number) {

@@ -58,7 +58,7 @@ export interface TagNotice {
   readonly rank: number
   readonly epoch: number
   readonly ver: number | null
-  /** The sale that made the tag paid, or whose end made it alarm. */
+  /** The sale that made the tag paid, or whose end made it alarm. Of a sale itself (`S`): its content. */
   readonly sale: string | null
 }
 

@@ -2,11 +2,12 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { TILL_NOTICE_LIFE, TillNotice } from '../../policy/documents/till-notice.ts'
+import { TILL_NOTICE_LIFE, TillNotice, withoutUnfit } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SALE_NAMES_LIMIT, type TagNotice } from '../ledger/till-reports.ts'
+import { ENDED_AT_ONCE } from '../decisions/goods-back.ts'
 import { isSaleOver } from '../decisions/sale-goods.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { Log } from '../log.ts'
@@ -48,6 +49,8 @@ interface TillNoticesParts {
   fetch: Fetch
   log: Log
   onChanged(): void
+  /** Called inside a transaction for a sale of this agent of which goods came back at another one. */
+  onBack(saleKey: string, status: ItemStatus): void
 }
 
 /** How long the number of the last acknowledged change waits for the disk, ms. After a crash it is sent again. */
@@ -129,6 +132,7 @@ export class TillNotices {
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const passSeconds = (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60
     let ended = 0
+    const back = new Map<string, ItemStatus>()
     const before = ledger.till.lastChange
     await ledger.commits.durably(() => {
       for (const tag of tags) {
@@ -142,7 +146,9 @@ export class TillNotices {
         if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
         // The void may have come to an agent that does not have the sale, or before this notice of it.
         if (sale !== null) ended += ledger.till.endSale(sale, isTrusted)
+        if (sale !== null && tag.status !== 'paid') back.set(sale, tag.status)
       }
+      for (const [sale, status] of [...back].slice(0, ENDED_AT_ONCE)) this.#parts.onBack(sale, status)
       // No receipt is valid longer than a day.
       const fromS = Math.floor(nowMs / 1_000)
       ledger.till.pieces.receive(pieces, iss, fromS, passSeconds)
@@ -231,9 +237,11 @@ export class TillNotices {
   async #sendAll(agentId: string, peer: Peer): Promise<'done' | 'later'> {
     const { ledger, trust, fetch, platform, log } = this.#parts
     while (!this.#isStopped) {
-      const { last, ...said } = ledger.till.changesAfter(peer.acked)
+      const { last, ...changes } = ledger.till.changesAfter(peer.acked)
       const url = storeAgent(trust, agentId)?.url
       if (last === undefined || !url) return 'done'
+      const [said, unfit] = withoutUnfit(changes)
+      if (unfit > 0) log.error({ changes: unfit }, 'changes by tills do not fit into a notice: other agents lack them')
       const body = { notice: this.#sign({ ...said, changes: { after: peer.acked, last } }) }
       const answer = await httpClient(`${url}/v1`, fetch, platform).post('till-notices', body, {
         timeoutMs: ANSWER_WITHIN_MS,

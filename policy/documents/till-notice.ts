@@ -15,8 +15,8 @@ export const NOTICE_TAGS_LIMIT = 1_000
  */
 export const NOTICE_CHARACTERS = 60_000
 
-/** Characters of the entries of a sale: 500 products and 2,000 tags. */
-const GOODS_CHARACTERS = 20_000
+/** Characters of the entries of a sale: 500 lines with five entries of products and lots each, 2,000 tags, and a till. */
+const GOODS_CHARACTERS = (500 * 5 + 2_000 + 1) * 8
 
 /** Highest rank of a report about a tag. At this rank, the status counts at which gates alarm. */
 export const RANK_LIMIT = 2 ** 31
@@ -74,7 +74,7 @@ export const TillNotice = z.strictObject({
         rank: z.int().min(1).max(RANK_LIMIT),
         epoch: z.int().min(0),
         ver: z.int().min(0).nullable(),
-        /** `saleKeyOf` the sale that made the tag paid, or whose end made it alarm. */
+        /** `saleKeyOf` the sale that made the tag paid, or whose end made it alarm. Of a sale itself: its content. */
         sale: SaleKey.nullable(),
       }),
     )
@@ -88,3 +88,16 @@ export const TillNotice = z.strictObject({
   changes: z.strictObject({ after: z.int().min(0), last: z.int().min(0) }).optional(),
 })
 export type TillNotice = z.infer<typeof TillNotice>
+
+/** Leaves out what no receiver takes, so that it does not stop what comes after it. Returns the number of these, too. */
+export function withoutUnfit<T extends Pick<TillNotice, 'tags' | 'codes' | 'pieces'>>(said: T): [T, number] {
+  const { tags, codes, pieces } = TillNotice.shape
+  const fit = {
+    ...said,
+    tags: said.tags.filter((tag) => tags.element.safeParse(tag).success),
+    codes: said.codes.filter((code) => codes.element.safeParse(code).success),
+    pieces: said.pieces.filter((piece) => pieces.element.safeParse(piece).success),
+  }
+  const count = (of: typeof said) => of.tags.length + of.codes.length + of.pieces.length
+  return [fit, count(said) - count(fit)]
+}

@@ -76,6 +76,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     saleOfReceipt: () => undefined,
     signReceipt: ({ sale, exp, riskClass }) =>
       signSaleReceipt({ exp, riskClass, storeId: STORE, cti: Buffer.from(sale, 'hex'), policyVersion: 1 }, [], signer),
+    shares: { whyFull: () => undefined, count: (_, report) => report() },
     nowMs: () => platform.clock.wall(),
     hasTrustedTime: () => true,
     passSeconds: () => 0,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
 import { cameBackAtOnce } from '../../policy/cancelled-lines.ts'
-import { type SaleLine, type SaleTag } from '../../policy/till-sale.ts'
+import { sellsGoods, type SaleLine, type SaleTag } from '../../policy/till-sale.ts'
 
 /** For how many pieces of a sale a tag of the same product may pass a gate (`tillSales.passByProduct`). */
 const EAN = '4006381333931'
@@ -36,6 +36,8 @@ it.each<[string, SaleLine[], number | undefined]>([
     undefined,
   ],
   ['no piece that a negative price cancels', [line({ quantity: 2 }), line({ priceUnit: -990 })], 1],
+  ['pieces beside a discount under their code', [line({ quantity: 2 }), line({ priceUnit: -500 })], 2],
+  ['no piece that costs nothing', [line(), line({ priceUnit: -495 }), line({ priceUnit: -495 })], undefined],
   ['a piece with two kinds of tags once', [line({ quantity: 2, epcs: [EPC], tagUids: ['04A1B2C3D4E580'] })], 1],
   ['pieces beside a discount', [line(), line({ ean: undefined, name: 'discount', priceUnit: -100 })], 1],
   ['no weighed goods', [line({ quantity: 0.5 })], undefined],
@@ -66,4 +68,16 @@ it('cancels two pieces that a line names by tags of two kinds', () => {
   const lines = [line({ quantity: 3, ...tags }), line({ quantity: -2, ...tags })]
   expect(cameBackAtOnce({ lines }, ofTwoItems)).toEqual([2, 2])
   expect(cameBackAtOnce({ lines })).toEqual([1, 2])
+})
+
+it.each<[string, SaleLine[], boolean]>([
+  ['a discount under the code of the product', [line(), line({ priceUnit: -90 })], true],
+  ['a discount of the whole price', [line(), line({ priceUnit: -990 })], false],
+  ['discounts of the whole price', [line(), line({ priceUnit: -495, quantity: 2 })], false],
+  ['one of two pieces that is cancelled', [line({ quantity: 2 }), line({ priceUnit: -990 })], true],
+  ['a coupon alone', [line({ priceUnit: -90 })], false],
+  ['a return', [line({ quantity: -1 })], false],
+  ['a gift', [line({ priceUnit: 0 })], true],
+])('finds whether goods leave: %s', (_, lines, isSold) => {
+  expect(sellsGoods({ lines })).toBe(isSold)
 })

@@ -61,10 +61,11 @@ export class SoldPieces {
     const revokedTills = (trust.policy?.revokedTills ?? []).map(({ tillId }) => tillId)
     const free = ledger.till.pieces
       .free(product, Math.floor(clock.now().nowMs / 1_000), policy.tillSales.agents, revokedTills)
-      .filter(({ sale }) => !this.#ending.has(sale) && !isSaleOver({ ledger }, sale))
+      .filter(({ sale }) => !this.#ending.has(sale))
+    const isLeft = (sale: string) => !isSaleOver({ ledger }, sale)
     const known = this.#passing.get(tag)
-    if (known) return free.some(({ sale }) => sale === known.sale)
-    const found = free.find(({ sale, left }) => left > this.#passingFor(sale, product))
+    if (known) return free.some(({ sale }) => sale === known.sale && isLeft(sale))
+    const found = free.find(({ sale, left }) => left > this.#passingFor(sale, product) && isLeft(sale))
     if (!found || this.#isLimited(item, policy)) return false
     this.#passing.set(tag, { sale: found.sale, product })
     this.#writes = this.#writes.then(() => this.#store(tag, name.epc, { sale: found.sale, product }))

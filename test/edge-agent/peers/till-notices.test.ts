@@ -1,54 +1,19 @@
 import { cpSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { expect, it } from 'vitest'
-import { hashSecret, newSecret } from '../../../edge-agent/identity/identity.ts'
+import { newSecret } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner, newKey } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { saleKeyOf, saleTagHash, TillSale } from '../../../policy/till-sale.ts'
 import type { Json } from '../../support/cloud.ts'
 import { lanStore, type LanAgent } from '../../support/lan-store.ts'
+import { lanTills } from '../../support/lan-tills.ts'
 import { until } from '../../support/receiver.ts'
 
 const s = lanStore()
 
-/** Both agents may record sales; then the cloud is cut. */
-async function openTills(count: number, agents?: string[], limits: Json = {}): Promise<string[]> {
-  const { storeId } = s.shop
-  const epcs: string[] = []
-  for (let i = 0; i < count; i++) epcs.push((await s.shop.newItem(s.shop.products[0])).epc)
-  const { policy } = await s.shop.ok('fetchProtectionPolicy', { storeId })
-  const named = agents ?? s.nodes.map((node) => node.agent.identity.agentId)
-  await s.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, tillSales: { agents: named, ...limits } } })
-  for (const node of s.nodes)
-    await until('policy and items', async () => {
-      await node.agent.link.poll()
-      const isNamed = node.agent.trust.policy?.policy.tillSales.agents.length === named.length
-      return isNamed && epcs.every((epc) => node.agent.items.find('epc', epc) !== undefined)
-    })
-  await s.cutCloud()
-  return epcs
-}
-
-async function post(node: LanAgent, path: string, body: Json): Promise<Json> {
-  const credential = newSecret('pair', s.platform.random)
-  node.agent.ledger.pairings.addProgram(hashSecret(credential), 'till', s.platform.clock.wall(), ['sales', 'returns'])
-  const answer = await fetch(`http://127.0.0.1:${node.port}/v1/${path}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
-    body: JSON.stringify(body),
-  })
-  return (await answer.json()) as Json
-}
-let number = 0
-const sale = (...epcs: string[]): Json => ({
-  saleId: `n${++number}`,
-  occurredAt: new Date(s.platform.clock.wall()).toISOString(),
-  lines: epcs.map((epc) => ({ name: 'Jacke', quantity: 1, priceUnit: 4_990, vat: 19, epcs: [epc] })),
-})
-const statusAt = (node: LanAgent, epc: string) => node.agent.items.find('epc', epc)?.status
-const becomes = (node: LanAgent, epc: string, status: string) =>
-  until(`${status} there`, async () => statusAt(node, epc) === status)
+const { openTills, post, sale, statusAt, becomes } = lanTills(s)
 
 it('a sale, its return and another sale reach the other gates without the cloud', async () => {
   const [a = '', b = ''] = await openTills(2)

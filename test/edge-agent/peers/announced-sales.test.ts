@@ -1,0 +1,97 @@
+import { expect, it } from 'vitest'
+import { saleKeyOf } from '../../../policy/till-sale.ts'
+import type { Json } from '../../support/cloud.ts'
+import { lanStore } from '../../support/lan-store.ts'
+import { lanTills } from '../../support/lan-tills.ts'
+import { until } from '../../support/receiver.ts'
+
+/** Sales that one agent announces and another one also takes, or whose goods come back there: cases of attackers. */
+const s = lanStore()
+const { openTills, post, sale, statusAt, becomes } = lanTills(s)
+const LIMITS = { valuePerHour: 1_000_000, salesPerHour: 1_000 }
+const keyOf = ({ saleId }: Json) => saleKeyOf(s.shop.storeId, { saleId })
+
+/** A valid EAN-13. */
+function ean(number: number): string {
+  const base = String(400_000_000_000 + number)
+  const sum = [...base].reduce((all, digit, i) => all + Number(digit) * (i % 2 === 0 ? 1 : 3), 0)
+  return base + String((10 - (sum % 10)) % 10)
+}
+
+it('a sale of 500 products and 2,000 tags does not stop the notices after it', async () => {
+  const [epc = ''] = await openTills(1, undefined, LIMITS)
+  const lines = Array.from({ length: 500 }, (_, i) => ({
+    ean: ean(i),
+    quantity: 4,
+    priceUnit: 100,
+    vat: 19,
+    tagIds: [0, 1, 2, 3].map((n) => `G${i}-${n}`),
+  }))
+  await post(s.home, 'sales', { ...sale(), tillId: 'till-1', lines })
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+})
+
+it('a change that no receiver takes does not stop the changes after it', async () => {
+  const [epc = ''] = await openTills(1)
+  const { commits, till } = s.home.agent.ledger
+  commits.now(() => till.saveTag(`T${'x'.repeat(300)}`, 'paid', s.platform.clock.wall(), 1))
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+})
+
+it('another sale with the number of an announced one is refused, and a repetition is not', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  const first = sale(a)
+  await post(s.home, 'sales', first)
+  await becomes(s.other, a, 'paid')
+  expect(await post(s.other, 'sales', { ...sale(b), saleId: first['saleId'] })).toMatchObject({ code: 'sale_conflict' })
+  expect(await post(s.other, 'sales', first)).toMatchObject({ warnings: [], items: [{ tag: a, itemStatus: 'paid' }] })
+})
+
+it('the return of the only tag at another agent does not end the receipt of goods without tags', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  sold['lines'].push({ name: 'Socken', ean: ean(1), quantity: 3, priceUnit: 500, vat: 19 })
+  await post(s.home, 'sales', sold)
+  await becomes(s.other, epc, 'paid')
+  await post(s.other, 'returns', { returnId: 'part', epcs: [epc] })
+  await becomes(s.home, epc, 'returned')
+  for (const node of [s.home, s.other]) expect(node.agent.ledger.claims.isDenied(keyOf(sold))).toBe(false)
+  // The agent that knows the lines tells when nothing is left.
+  await post(s.home, 'returns', { returnId: 'rest', saleId: sold['saleId'], lines: [{ lineId: '2' }] })
+  await until('the end', async () => s.other.agent.ledger.claims.isDenied(keyOf(sold)))
+})
+
+it('an agent tells the end of its sale whose last goods come back at another one', async () => {
+  const [a = '', b = ''] = await openTills(2)
+  const sold = sale(a, b)
+  await post(s.home, 'sales', sold)
+  await becomes(s.other, b, 'paid')
+  for (const epc of [a, b]) await post(s.other, 'returns', { returnId: epc, epcs: [epc] })
+  for (const node of [s.home, s.other])
+    await until('the end', async () => node.agent.ledger.claims.isDenied(keyOf(sold)))
+})
+
+it('a sale that is repeated where only a part of its notice came sells the rest of its tags', async () => {
+  const [came = '', back = '', old = '', rest = ''] = await openTills(4)
+  const earlier = sale(old)
+  await post(s.home, 'sales', earlier)
+  await post(s.home, 'returns', { returnId: 'earlier', epcs: [old], resellable: true })
+  await becomes(s.other, old, 'sellable')
+  const sold = sale(came, back, old, rest)
+  s.onLan = () => 'cut'
+  await post(s.home, 'sales', sold)
+  const { till } = s.home.agent.ledger
+  const iss = s.home.agent.identity.agentId
+  const said = till
+    .changesAfter(0)
+    .tags.filter(({ name }) => [`S${keyOf(sold)}`, `E${came}`, `E${back}`].includes(name))
+  const there = s.other.agent.ledger
+  there.commits.now(() => {
+    for (const tag of said) there.till.receiveTag(tag, iss, s.platform.clock.wall(), () => true)
+  })
+  await post(s.other, 'returns', { returnId: 'back', epcs: [back], resellable: true })
+  expect(await post(s.other, 'sales', sold)).toMatchObject({ warnings: [] })
+  expect([came, back, old, rest].map((epc) => statusAt(s.other, epc))).toEqual(['paid', 'sellable', 'paid', 'paid'])
+})
