@@ -99,6 +99,10 @@ function readTillId(till: string): string {
 /** Creates a credential for one named program. The ledger stores only its hash. */
 export async function runPair({ data, name, may, till, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
   const rights = rightsIn(may)
+  if (till !== undefined && rights.length === 0)
+    throw new WrongUsage([
+      `--till needs --may: send --may ${TILL_RIGHTS[0]}, because a program without --may may do everything`,
+    ])
   const tillId = till === undefined ? undefined : readTillId(till)
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)

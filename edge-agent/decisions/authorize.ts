@@ -376,7 +376,7 @@ export class Authorizer {
         ...(grant.source !== 'override' && { tag }),
         // The cloud does not know yet what has just left here.
         ...(grant.source === 'token' && { unlessLeft: rightClassOf(action) === 'release' && operatorId === undefined }),
-        isStillValid: () => isStillValid(this.#parts, grant),
+        isStillValid: () => isStillValid(this.#parts, grant) && context.request.isStillAllowed?.() !== false,
         nowMs: clock.now().nowMs,
       },
       () => {

@@ -33,6 +33,8 @@ export interface AuthorizeRequest {
   scanSource?: ScanSource | undefined
   /** Operator who approves the request. Taken only from an operator's session. */
   operatorId?: string | undefined
+  /** Called before the claim. False: the caller's pairing or the operator's session has ended since the request. */
+  isStillAllowed?: (() => boolean) | undefined
   /** True if another right of the same receipt has opened the gate. This right is then used up without a command. */
   isAlreadyOpen?: boolean | undefined
   /** Time at which the tag left, if the request comes later, ISO 8601; by default now. */

@@ -94,7 +94,7 @@ export class LaneReader {
   async readScan(
     deviceId: string,
     text: string,
-    { operatorId, byHand, caller, symbology }: ScanOrigin,
+    { operatorId, byHand, caller, symbology, isStillAllowed }: ScanOrigin,
   ): Promise<ReadScan> {
     const { states, operators, laneOperators, deviceOf } = this.#parts
     const device = deviceOf(deviceId)
@@ -117,7 +117,7 @@ export class LaneReader {
     if (order) return order
     if (scanned.kind === 'ean') return notUnderstood('product_code')
     const tagId = scanned.kind === 'unknown' ? tagNumberIn(text, device) : undefined
-    const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
+    const base = { ...baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId), isStillAllowed }
     if (scanned.kind === 'unknown' && tagId === undefined) {
       if (readProductCode(text, symbology).ok) return notUnderstood('product_code')
       const read = await this.#readSaleCode(base, text.trim())

@@ -21,6 +21,8 @@ export interface ScanOrigin {
   symbology?: Symbology | undefined
   /** Caller over HTTP. Undefined for the device's own scanner. */
   caller?: Caller | undefined
+  /** Called before the claim, like that of `AuthorizeRequest`. */
+  isStillAllowed?: (() => boolean) | undefined
 }
 
 export type ScanResult =

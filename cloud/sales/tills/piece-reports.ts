@@ -171,7 +171,8 @@ export async function keepReturnsOf(
     backs.map((back) =>
       back.sale_key === null && back.at_ms > voidedMs
         ? { ...back, is_booked: 0 }
-        : { ...back, sale_key: saleKey, names_tag: 0, is_booked: 1 },
+        : // A return by the tag alone ends whichever sale owns the piece.
+          { ...back, sale_key: saleKey, names_tag: back.sale_key === null ? 1 : back.names_tag, is_booked: 1 },
     ),
   )
 }

@@ -1,4 +1,4 @@
-import type { Hono, MiddlewareHandler } from 'hono'
+import type { Context, Hono, MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { rightClassOf } from '../../../policy/vocabulary.ts'
@@ -82,10 +82,17 @@ export function decisionLimit(access: Pick<Access, 'callerOf'>): MiddlewareHandl
  */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
   const limit = decisionLimit(access)
+  /** Returns a function that tells whether the caller and the operator's session are still those of now. */
+  function stillAllowed(c: Context): () => boolean {
+    const rightsOf = () => `${access.callerOf(c)?.id} ${agent.operators.peek(sessionOf(c))?.operatorId}`
+    const atFirst = rightsOf()
+    return () => rightsOf() === atFirst
+  }
   app.post('/v1/authorize', limit, async (c) => {
     const body = await readBody(c, AuthorizeRequest)
     if (body instanceof Response) return body
     const operator = agent.operators.find(sessionOf(c))
+    const isStillAllowed = stillAllowed(c)
     const { deviceId, protectionAction, scanSource, tagUid, tagId, itemLineId } = body
     const isItemNamed = [body.epc, tagUid, tagId, itemLineId].some((name) => name !== undefined)
     const { epc: scannedEpc, ...presented } = await presentedAs(body, isItemNamed, (text) =>
@@ -111,6 +118,7 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
       ...presented,
       ...(scanSource && { scanSource }),
       ...(operator && { operatorId: operator.operatorId }),
+      isStillAllowed,
     })
     return reply(c, 'authorize', answer)
   })
@@ -122,7 +130,11 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     // Unpaired callers cannot sign operators in.
     if (caller === 'unpaired' && classifyScan(text).kind === 'badge') return failUnpaired(c)
     const operatorId = agent.operators.find(sessionOf(c))?.operatorId
-    return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, caller }))
+    return reply(
+      c,
+      'scan',
+      await agent.lanes.scan(deviceId, text, { operatorId, byHand, caller, isStillAllowed: stillAllowed(c) }),
+    )
   })
 }
 

@@ -145,6 +145,19 @@ inFullSizeOnEveryDatabase('a token that a customer presents to an agent with an 
     expect((await exchange(agent, token, about)).body).toMatchObject({ reason: 'already_redeemed' })
   })
 
+  it('opens a fixture no second time after it was redeemed in the cloud', async () => {
+    const about = { deviceId: shop.devices.cabinet_unlocker, protectionAction: 'unlock_fixture' }
+    const tagId = 'F-9'
+    await shop.newItem(shop.products[1], { tagId, protectionTechnology: undefined })
+    const operatorId = await newOperator()
+    const { authorizationToken } = await shop.ok('verifyProtectedItem', { ...about, tagId, operatorId })
+    const redeem = { authorizationToken, deviceId: about.deviceId, redemptionId: 'opened', outcome: 'confirmed' }
+    await shop.ok('redeemProtectionAuthorization', redeem)
+    expect(await exchange(agent, authorizationToken, about)).toMatchObject({
+      body: { authorized: false, reason: 'already_redeemed' },
+    })
+  })
+
   it('releases one unit once if presented twice at the same time', async () => {
     const { authorizationToken: token } = await verify(await buy())
     const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(agent, token)))

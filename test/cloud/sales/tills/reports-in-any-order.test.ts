@@ -133,6 +133,18 @@ describe('a piece', () => {
     },
   )
 
+  it('that is sold twice and comes back by its tag stays unsold when its first sale is voided', async () => {
+    for (const isVoidOfFirst of [true, false]) {
+      const epc = await piece()
+      const sales = [sale(50, line(1_000, [epc])), sale(40, line(1_000, [epc]))]
+      for (const [n, each] of sales.entries()) await report(home, 50 - n * 10, sold(each))
+      await report(home, 30, back(requestOf({ epcs: [epc] })))
+      const before = await statusOf(epc)
+      await report(home, 20, voided(sales[isVoidOfFirst ? 0 : 1] ?? {}))
+      expect([isVoidOfFirst, before, await statusOf(epc)]).toEqual([isVoidOfFirst, 'sellable', 'sellable'])
+    }
+  })
+
   it('whose return came before the void of its sale is refunded, in any order', async () => {
     const outcomes: unknown[] = []
     for (const isSaleFirst of [true, false]) {
