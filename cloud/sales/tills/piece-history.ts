@@ -116,11 +116,12 @@ class Piece {
   }
 
   #takeBack(back: ReturnOfPiece): void {
+    const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
+    const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
     if (back.saleKey !== undefined) {
+      if (found) return
       if (this.owner !== undefined && this.owner !== OTHERS) this.#returns.set(this.owner, undefined)
     } else {
-      const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
-      const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
       const ended = found ? found.key : this.owner === undefined ? this.#ended.pop() : this.owner
       if (ended !== undefined && ended !== OTHERS) this.#returns.set(ended, back.key)
       if (found) return

@@ -155,8 +155,8 @@ export const TILL_MUTANTS: readonly Mutant[] = [
       ),
       change(
         'edge-agent/decisions/assess-sale.js',
-        "(!fault || fault.code === 'sale_tag_unknown')",
-        "(!fault || fault.code === 'sale_tag_unknown' || fault.code === 'sale_of_held_item')",
+        "!fault || fault.code === 'sale_tag_unknown' ||",
+        "!fault || fault.code === 'sale_tag_unknown' || fault.code === 'sale_of_held_item' ||",
       ),
     ],
     faults: ['tills'],
