@@ -9066,7 +9066,7 @@ class SyncOperations:
     def fetchAlarms(
         self, request: "FetchAlarmsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAlarmsResponse":
-        "Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first."
+        "Lists alarms of a store or account with product, gate and fitting receipt, the latest first."
         return cast(
             "FetchAlarmsResponse",
             self.call("fetchAlarms", request, idempotency_key=idempotency_key),
@@ -9129,7 +9129,7 @@ class SyncOperations:
     def fetchDevices(
         self, request: "FetchDevicesRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchDevicesResponse":
-        "Lists the devices of a store or of the whole account."
+        "Lists the devices of a store or account."
         return cast(
             "FetchDevicesResponse",
             self.call("fetchDevices", request, idempotency_key=idempotency_key),
@@ -10711,7 +10711,7 @@ class AsyncOperations:
     async def fetchAlarms(
         self, request: "FetchAlarmsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchAlarmsResponse":
-        "Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first."
+        "Lists alarms of a store or account with product, gate and fitting receipt, the latest first."
         return cast(
             "FetchAlarmsResponse",
             await self.call("fetchAlarms", request, idempotency_key=idempotency_key),
@@ -10774,7 +10774,7 @@ class AsyncOperations:
     async def fetchDevices(
         self, request: "FetchDevicesRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchDevicesResponse":
-        "Lists the devices of a store or of the whole account."
+        "Lists the devices of a store or account."
         return cast(
             "FetchDevicesResponse",
             await self.call("fetchDevices", request, idempotency_key=idempotency_key),

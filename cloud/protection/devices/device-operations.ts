@@ -217,7 +217,7 @@ export const fetchDevices = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   roles: rolesFrom('viewer'),
-  summary: 'Lists the devices of a store or of the whole account.',
+  summary: 'Lists the devices of a store or account.',
   description: ALL_STORES,
   changes: false,
   request: z.strictObject({

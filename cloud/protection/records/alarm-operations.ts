@@ -188,8 +188,7 @@ export const fetchAlarms = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   roles: rolesFrom('associate'),
-  summary:
-    'Lists alarms of the gates of a store or of the whole account, with product, gate and fitting receipt, the latest first.',
+  summary: 'Lists alarms of a store or account with product, gate and fitting receipt, the latest first.',
   description:
     `${ALL_STORES} ` +
     '`open`: nobody has acknowledged the alarm. `acknowledged`: somebody takes care of it, for at most 24 hours. `disposed`: its cause is recorded (`disposeAlarm`). An open list contains the latest alarm of each tag; the times of the others are in `fetchProtectionEvents`. A page looks at 10,000 alarms and may have fewer than `limit`: continue while there is a `nextCursor`.',
