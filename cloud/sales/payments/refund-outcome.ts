@@ -101,7 +101,11 @@ function piecesOfLine(
       { allowedNext: [] },
     )
   const others = free.filter((unit) => !named.includes(unit)).sort((a, b) => rankOf(a, known) - rankOf(b, known))
-  const chosen = others.slice(0, Math.ceil(count) - named.length)
+  // Pieces of goods without tags have no unit. They come back before those with a known tag.
+  const withoutUnit = Math.max(0, left - free.length)
+  const first = others.filter((unit) => rankOf(unit, known) < TAG_IS_OFF).length
+  const due = Math.ceil(count) - named.length
+  const chosen = others.slice(0, Math.max(Math.min(due, first), Math.ceil(due - withoutUnit)))
   if (chosen.length < others.length && chosen.some((unit) => rankOf(unit, known) === TAG_IS_ON))
     throw invalid(
       path.slice(0, -1),
@@ -112,6 +116,7 @@ function piecesOfLine(
   return { itemLineId: line.line_id, quantity: count, unitNos }
 }
 
+const TAG_IS_OFF = 2
 const TAG_IS_ON = 3
 
 /**
@@ -122,7 +127,7 @@ const TAG_IS_ON = 3
 function rankOf(unit: Row<'purchase_unit'>, { rights }: Known): number {
   const right = rights.get(keyOf(unit))
   if (right && right.returned_by !== null) return 0
-  if (right?.state === 'used' && right.outcome === 'confirmed') return 2
+  if (right?.state === 'used' && right.outcome === 'confirmed') return TAG_IS_OFF
   return unit.bound === 1 ? TAG_IS_ON : 1
 }
 

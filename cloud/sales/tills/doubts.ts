@@ -62,10 +62,14 @@ const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set<Doubt['code']>([
   'sale_of_revoked_till',
 ])
 
+/** The warnings with which a sale was answered. */
+export function warningsOf(sale: { readonly result: string | null } | undefined): readonly Warning[] {
+  return (JSON.parse(sale?.result ?? '{"warnings":[]}') as { warnings: readonly Warning[] }).warnings
+}
+
 /** True if goods may be released for a sale that was answered like this. */
-export function givesRights({ result }: { readonly result: string | null }): boolean {
-  const { warnings } = JSON.parse(result ?? '{"warnings":[]}') as { warnings: readonly Warning[] }
-  return !warnings.some(({ code }) => GIVES_NO_RIGHTS.has(code))
+export function givesRights(sale: { readonly result: string | null }): boolean {
+  return !warningsOf(sale).some(({ code }) => GIVES_NO_RIGHTS.has(code))
 }
 
 /** What needs no attention of people, or has an exception of its own: `return_unclear`. */

@@ -3,7 +3,7 @@ import type { TillEvidence } from '../../../../policy/journal.ts'
 import { keptReturn, keptSale, saleKeyOf, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
-import { openShop, type Shop } from '../../../support/shop.ts'
+import { newEan, openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** A return takes back the goods of its own sale only: what it names wrongly is for people. */
@@ -86,5 +86,54 @@ onEveryDatabase('a return that does not fit the sale with its number', (kind) =>
     const { sale, first } = await twoSales()
     await report(home, back({ saleId: sale['saleId'] }))
     expect([await statusOf(first), await refundedOf(sale), (await unclear()) - before]).toEqual(['returned', 10, 0])
+  })
+
+  const UNKNOWN = '3034257BF7194E4000EEEEEE'
+  const returns = async (fields: Json) => {
+    const request = { returnId: `g${++number}`, tillId: 'till-3', ...fields }
+    return (await shop.ok('recordReturns', { storeId: shop.storeId, returns: [request] })) as Json
+  }
+  const sell = (sale: Json) => shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+
+  it('takes no piece with another tag for a tag that was never in the sale', async () => {
+    const [epc, stranger] = [await tag(), await tag()]
+    const sale = saleOf(line([epc]))
+    await sell(sale)
+    for (const wrong of [stranger, UNKNOWN]) {
+      expect(await returns({ saleId: sale['saleId'], epcs: [wrong] })).toMatchObject({
+        errors: [{ code: 'item_unknown', field: 'epcs' }],
+      })
+      await report(home, back({ saleId: sale['saleId'], epcs: [wrong] }))
+    }
+    expect([await statusOf(epc), await refundedOf(sale), (await unclear()) - before]).toEqual(['paid', 0, 2])
+  })
+
+  it.each([true, false])(
+    'takes the pieces without a known tag for such tags, and no more, of a product with tags: %s',
+    async (tagged) => {
+      const [ean, { storeId }] = [newEan(), shop]
+      await shop.ok('insertProduct', { storeId, ean, name: 'Hemd', price: 10, vat: 19, tagged })
+      const pieces = [await shop.newItem({ ean }), await shop.newItem({ ean }), await shop.newItem({ ean })]
+      const [epc, one, two] = pieces.map((item) => item.epc as string) as [string, string, string]
+      const sale = saleOf({ ...line([epc], 2), ean })
+      await sell(sale)
+      const comesBack = (...epcs: string[]) => returns({ saleId: sale['saleId'], epcs })
+      expect(await comesBack(one, two)).toMatchObject({ errors: [{ code: 'item_unknown' }] })
+      expect(await comesBack(one)).toMatchObject({ results: [{ amountCent: 1_000 }] })
+      expect(await comesBack(two)).toMatchObject({ errors: [{ code: 'item_unknown' }] })
+      expect([await statusOf(epc), await refundedOf(sale)]).toEqual(['paid', 10])
+      expect(await comesBack(epc)).toMatchObject({ results: [{ amountCent: 1_000 }] })
+      expect([await statusOf(epc), await refundedOf(sale)]).toEqual(['returned', 20])
+    },
+  )
+
+  it('takes the piece of the line that named a doubtful tag, also beside other lines', async () => {
+    const [first, second] = [await tag(), await tag()]
+    const sale = saleOf(line([first]), { ...line([UNKNOWN]), priceUnit: 2_000 }, line([second]))
+    await sell(sale)
+    expect(await returns({ saleId: sale['saleId'], epcs: [UNKNOWN] })).toMatchObject({
+      results: [{ amountCent: 2_000 }],
+    })
+    expect([await statusOf(first), await statusOf(second)]).toEqual(['paid', 'paid'])
   })
 })
