@@ -55,21 +55,17 @@ export function warningOf(doubt: Doubt): Warning {
   }
 }
 
-/** Doubts about sales whose goods are not released. */
-const GIVES_NO_RIGHTS: ReadonlySet<string> = new Set<Doubt['code']>([
-  'sale_too_old',
-  'sale_over_limit',
-  'sale_of_revoked_till',
-])
+/** Doubts about sales whose tags keep their status. */
+const SELLS_NOTHING: ReadonlySet<string> = new Set<Doubt['code']>(['sale_over_limit', 'sale_of_revoked_till'])
 
 /** The warnings with which a sale was answered. */
 export function warningsOf(sale: { readonly result: string | null } | undefined): readonly Warning[] {
   return (JSON.parse(sale?.result ?? '{"warnings":[]}') as { warnings: readonly Warning[] }).warnings
 }
 
-/** True if goods may be released for a sale that was answered like this. */
-export function givesRights(sale: { readonly result: string | null }): boolean {
-  return !warningsOf(sale).some(({ code }) => GIVES_NO_RIGHTS.has(code))
+/** True if the tags of a sale that was answered like this became paid, as also those of an old sale do. */
+export function makesPaid(sale: { readonly result: string | null }): boolean {
+  return !warningsOf(sale).some(({ code }) => SELLS_NOTHING.has(code))
 }
 
 /** What needs no attention of people, or has an exception of its own: `return_unclear`. */

@@ -9,7 +9,7 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { findRight, storeGone } from '../../protection/rights/rights.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { bindPieces } from './bind-pieces.ts'
-import { givesRights } from './doubts.ts'
+import { makesPaid } from './doubts.ts'
 import { findSale } from './queries.ts'
 import { reportSale } from './piece-reports.ts'
 import { settlePieces } from './settle-pieces.ts'
@@ -35,7 +35,7 @@ export async function bindSoldPiece(
   const units = await readUnits(db, purchaseId)
   if (item && units.some((unit) => unit.bound === 1 && unit.item_id === item.item_id)) return true
   const unfit = await whyUnfit(call, store, item, storedMs)
-  const isOver = sale.state !== 'paid' || purchase.status === 'CANCELLED' || !givesRights(sale)
+  const isOver = sale.state !== 'paid' || purchase.status === 'CANCELLED' || !makesPaid(sale)
   const left = unfit || isOver || !item ? ['none'] : await bindPieces(call, purchase, [{ item }], storedMs)
   const bound = (await readUnits(db, purchaseId)).find((unit) => unit.bound === 1 && unit.item_id === item?.item_id)
   if (left.length > 0 || !item || !bound) {

@@ -4,17 +4,19 @@ import type { TillEvidence } from '../../../../policy/journal.ts'
 import { keptReturn, keptSale, saleKeyOf, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
+import { movablePlatform } from '../../../support/movable-platform.ts'
 import { until } from '../../../support/receiver.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
+  const { platform, forward } = movablePlatform()
   let shop: Shop
   let till: TestAgent
   let gate: TestAgent
   let unnamed: TestAgent
   beforeAll(async () => {
-    shop = await openShop(kind)
+    shop = await openShop(kind, { platform })
     ;[till, gate, unnamed] = [await enrolTestAgent(shop), await enrolTestAgent(shop), await enrolTestAgent(shop)]
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     const tillSales = { agents: [till.agentId, gate.agentId], passByProduct: 15 }
@@ -192,5 +194,18 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     await till.report([till.row({ atMs: atMs + 1_000, evidence: { kind: 'sale_return', return: request } })])
     await gate.report([gate.row({ atMs, evidence: passed(sale, epc) })])
     expect(await statusOf(epc)).toBe('returned')
+  })
+
+  it('is paid as a named one, though its sale is older than 24 hours when the agents are online again', async () => {
+    const [epc, sale] = [await tag(), saleOf()]
+    const atMs = platform.clock.wall()
+    forward(25 * 3_600_000)
+    for (const agent of [till, gate]) await agent.login()
+    const rows: TillEvidence[] = [
+      { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] },
+      passed(sale, epc),
+    ]
+    await till.report(rows.map((evidence, n) => till.row({ evidence, atMs: atMs + n * 60_000 })))
+    expect([await statusOf(epc), await exceptionsAbout('sale_of_more_items', epc)]).toEqual(['paid', []])
   })
 })
