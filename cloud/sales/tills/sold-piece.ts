@@ -35,7 +35,9 @@ export async function bindSoldPiece(
   const units = await readUnits(db, purchaseId)
   if (item && units.some((unit) => unit.bound === 1 && unit.item_id === item.item_id)) return true
   const unfit = await whyUnfit(call, store, item, storedMs)
-  const isOver = sale.state !== 'paid' || purchase.status === 'CANCELLED' || !makesPaid(sale)
+  // A revoked till's sales are on hold.
+  const isHeld = purchase.deny_seq !== null || !makesPaid(sale)
+  const isOver = sale.state !== 'paid' || purchase.status === 'CANCELLED' || isHeld
   const left = unfit || isOver || !item ? ['none'] : await bindPieces(call, purchase, [{ item }], storedMs)
   const bound = (await readUnits(db, purchaseId)).find((unit) => unit.bound === 1 && unit.item_id === item?.item_id)
   if (left.length > 0 || !item || !bound) {

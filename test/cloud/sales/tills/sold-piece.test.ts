@@ -208,4 +208,17 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     await till.report(rows.map((evidence, n) => till.row({ evidence, atMs: atMs + n * 60_000 })))
     expect([await statusOf(epc), await exceptionsAbout('sale_of_more_items', epc)]).toEqual(['paid', []])
   })
+
+  it('keeps its status, with an exception, if its till was revoked after the sale, also if the product needs no tag', async () => {
+    const [ean, { storeId }] = [newEan(), shop]
+    await shop.ok('insertProduct', { storeId, ean, name: 'Mütze', price: 49.9, vat: 19, tagged: false })
+    for (const product of [{ ean }, shop.products[0] as Json]) {
+      const [epc, sale] = [await tag(product), { ...saleOf(1, product), tillId: `revoked-${product['ean']}` }]
+      await sell(sale)
+      const sinceAt = new Date(platform.clock.wall() - 60_000).toISOString()
+      expect(await shop.ok('revokeTill', { storeId, tillId: sale.tillId, sinceAt })).toMatchObject({ held: 1 })
+      await report(gate, passed(sale, epc))
+      expect([await statusOf(epc), (await exceptionsAbout('sale_of_more_items', epc)).length]).toEqual(['sellable', 1])
+    }
+  })
 })
