@@ -49,7 +49,7 @@ import {
 } from './queries.ts'
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './move-stock.ts'
-import { conflictKey, voidRecorded, voidSaleOf } from './void-sale.ts'
+import { conflictKey, isPastVoid, voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyWaiting, returnsAwaiting } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'
 import { EXCHANGE_KEY, reportSale } from './piece-reports.ts'
@@ -90,9 +90,9 @@ export async function recordSale(
   const former = await findSale(call.db, key)
   const isReused =
     former !== undefined &&
-    former.purchase_id !== null &&
     former.content !== content &&
-    soldAt(sale, recorded) >= former.stored_ms + SALES_KEPT_MS
+    (isPastVoid(call, former, soldAt(sale, recorded)) ||
+      (former.purchase_id !== null && soldAt(sale, recorded) >= former.stored_ms + SALES_KEPT_MS))
   const known = isReused ? undefined : former
   const { state = 'paid', version = 1 } = sale
   if (known?.purchase_id || (known?.state === 'open' && state === 'open' && version <= known.version)) {

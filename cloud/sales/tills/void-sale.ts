@@ -8,7 +8,7 @@ import { returnedPieces } from '../../shop/purchases/refunds.ts'
 import { giveStockBack } from './move-stock.ts'
 import { allRightsOf, isPass } from '../../protection/rights/rights.ts'
 import { cancelPurchase } from '../checkout/cancel-purchase.ts'
-import { findSale, piecesOfReport, saveSale } from './queries.ts'
+import { findSale, piecesOfReport, SALES_KEPT_MS, saveSale } from './queries.ts'
 import { keepReturnsOf } from './piece-reports.ts'
 import { settlePieces, undoExchange } from './settle-pieces.ts'
 
@@ -49,6 +49,13 @@ export async function meansAnother(
   return conflict !== undefined
 }
 
+/** True for a void that booked no sale and is about a former use of its number at this time, 90 days later. */
+export function isPastVoid({ nowMs }: Call, sale: Row<'till_sale'>, atMs: number): boolean {
+  const isVoid = sale.state === 'void' && sale.purchase_id === null
+  // An agent whose clock stood may have stored it. Until it is due, it waits for its sale.
+  return isVoid && (sale.due_ms ?? 0) <= nowMs && atMs >= sale.stored_ms + SALES_KEPT_MS
+}
+
 /** Voids a sale, wherever it was recorded. A void that arrives before its sale waits for it. */
 export async function voidSaleOf(
   call: Call,
@@ -57,7 +64,8 @@ export async function voidSaleOf(
   { reason, agentId, storedMs }: { reason?: string | undefined; agentId?: string | undefined; storedMs: number },
 ): Promise<VoidResult> {
   const key = saleKeyOf(store.store_id, name)
-  const known = await findSale(call.db, key)
+  const former = await findSale(call.db, key)
+  const known = former && isPastVoid(call, former, storedMs) ? undefined : former
   if (await meansAnother(call, store, known, agentId)) return { released: [] }
   if (known?.purchase_id) return voidRecorded(call, store, known, { reason, voidedMs: storedMs })
   if (known?.state === 'void') return { ...(known.content === null && { waiting: true as const }), released: [] }

@@ -309,6 +309,34 @@ describe('a number of a sale', () => {
     expect(purchases).toMatchObject([{ total: 20 }])
   })
 
+  it.each([true, false])(
+    'is free of a void of 90 days ago that booked no sale: of an open sale: %s',
+    async (isOpen) => {
+      const epc = await piece()
+      const of = sale(0, line(1_000, [epc]))
+      const { saleId, tillId } = of
+      const name = { storeId: shop.storeId, saleId, tillId }
+      const sell = (each: Json) => shop.ok('recordSales', { storeId: shop.storeId, sales: [each] })
+      if (isOpen) await sell({ ...of, state: 'open' })
+      await shop.ok('voidSale', name)
+      await later(91 * DAY_MS)
+      const again = { ...of, occurredAt: new Date(ago(0)).toISOString() }
+      expect((await sell(again)).results[0].warnings).toEqual([])
+      expect(await statusOf(epc)).toBe('paid')
+    },
+  )
+
+  it('has the void of its new sale that comes before that sale', async () => {
+    const epc = await piece()
+    const of = sale(0, line(1_000, [epc]))
+    await report(home, 0, voided(of))
+    await later(91 * DAY_MS)
+    await report(home, 0, voided(of))
+    await later(60_000)
+    await report(home, 2, sold({ ...of, occurredAt: new Date(ago(2)).toISOString() }))
+    expect(await statusOf(epc)).toBe('cancelled')
+  })
+
   it.each(['by tag', 'by purchaseId', 'at an agent', 'with another sale'])(
     'that its till used again does not keep goods of the first sale paid that come back %s',
     async (how) => {
