@@ -65,6 +65,15 @@ export class TillRefusal extends Error {
   }
 }
 
+/** Another report with this number is known. */
+export function conflict(what: 'sale' | 'return'): TillRefusal {
+  const message =
+    what === 'sale'
+      ? 'another sale with other lines has this number: send tillId and series that differ'
+      : 'another return has this number: send a returnId of its own'
+  return new TillRefusal('sale_conflict', message)
+}
+
 /** Throws if a report has too many bytes for its row: Unicode's normal form of a text may be longer than the text. */
 export function assertFits(report: KeptSale | KeptReturn): void {
   if (Buffer.byteLength(JSON.stringify(report)) > REPORT_BYTES_LIMIT)

@@ -35,6 +35,7 @@ import type { StoredSale } from '../ledger/till-reports.ts'
 import {
   assertFits,
   assessSale,
+  conflict,
   warningsFor,
   itemOfTag,
   TillRefusal,
@@ -49,8 +50,6 @@ import type { QueueShares } from './queue-shares.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
 import { ENTRY_CHARACTERS, soldGoods } from './sale-goods.ts'
 import { givesRights, type Warning } from './till-doubts.ts'
-
-const CONFLICT = 'another sale with other lines has this number: send tillId and series that differ'
 
 /** What agents announce of the content of a sale. */
 const contentKey = (content: string) => content.slice(0, 32)
@@ -177,7 +176,7 @@ export class TillSales {
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
       // A late copy of an earlier state is no conflict.
-      if (!isSame && (state !== 'open' || known.state === 'open')) throw new TillRefusal('sale_conflict', CONFLICT)
+      if (!isSame && (state !== 'open' || known.state === 'open')) throw conflict('sale')
       if (state === 'void' && known.state === 'paid') this.#void(sale, undefined, nowMs)
       return this.#answerOf(known)
     }
@@ -194,14 +193,16 @@ export class TillSales {
         `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`,
       )
     const items = this.#parts.items.position()
-    // Another agent announces a void by its receipt.
-    const wasVoided = known?.state === 'void' || this.#known(`R${saleKey}`)?.status === 'cancelled'
+    // Another agent announces a void by its receipt, and the cloud denies the receipt.
+    const end = this.#known(`R${saleKey}`)
+    const isDenied = end === undefined && !known && this.#parts.ledger.claims.isDenied(saleKey)
+    const wasVoided = known?.state === 'void' || end?.status === 'cancelled' || isDenied
     const isVoid = state === 'void' || wasVoided
     const isPaidNow = state !== 'open' && !isVoid
     // Another agent has announced this sale: it is repeated here, and its goods may have come back since.
     const announced = isPaidNow ? this.#known(`S${saleKey}`) : undefined
     const isElsewhere = announced !== undefined
-    if (announced?.sale && announced.sale !== contentKey(content)) throw new TillRefusal('sale_conflict', CONFLICT)
+    if (announced?.sale && announced.sale !== contentKey(content)) throw conflict('sale')
     // Tags of a void sale alarm, also if another agent, which does not know the void, announces the sale.
     const becomes = isElsewhere ? undefined : isPaidNow ? 'paid' : isPaidState(state) ? 'cancelled' : undefined
     const stop = isPaidNow ? this.#whyStopped(sale, nowMs) : undefined
@@ -368,11 +369,13 @@ export class TillSales {
     const returnKey = returnKeyOf(storeId, request)
     const content = returnContent(request)
     const known = ledger.till.return(returnKey)
-    if (known && known.content !== content)
-      throw new TillRefusal('sale_conflict', 'another return has this number: send a returnId of its own')
+    if (known && known.content !== content) throw conflict('return')
     if (known) return { ...(JSON.parse(known.answer) as ReturnAnswer), synced: known.seq <= ledger.journal.acked }
     const unclear = whyReturnUnclear(request)
     if (unclear) throw new TillRefusal('invalid', unclear.message, unclear.field)
+    // A till repeats it at another agent, and the goods may have been sold again since.
+    const announced = this.#known(`Q${returnKey}`)
+    if (announced?.sale && announced.sale !== contentKey(content)) throw conflict('return')
     const tags = this.#returnedTags(request)
     const saleKey = this.#keyOfSale(request)
     if (request.receipt !== undefined && saleKey === undefined)
@@ -391,17 +394,20 @@ export class TillSales {
     const seq = ledger.journal.append({ atMs: nowMs, evidence: { ...returnRow(request, saleKey), ...this.#untimed() } })
     const status = request.resellable === true ? 'sellable' : 'returned'
     const to = { status, nowMs, seq } as const
-    const back =
-      'keys' in tags
+    const statusNow = ({ kind, id }: SaleTag) => ({ tag: id, itemStatus: items.find(kind, id)?.status ?? status })
+    const back = announced
+      ? [request, ...(request.lines ?? [])].flatMap(tagsOf).map(statusNow)
+      : 'keys' in tags
         ? this.#back.moveBack(tags.keys, to)
         : this.#back.moveBack(
             tags.named.map(({ kind, id }) => items.keysOf(kind, id)),
             to,
             true,
           )
-    const isKnown = sale !== undefined || back.length > 0
+    const isKnown = sale !== undefined || back.length > 0 || announced !== undefined
     const answer = { returnId: request.returnId, waiting: !isKnown && !namesTags(request), items: back }
-    if (saleKey !== undefined) this.#back.countBack(saleKey, request, to)
+    if (saleKey !== undefined && !announced) this.#back.countBack(saleKey, request, to)
+    ledger.till.saveTag(`Q${returnKey}`, 'paid', nowMs, seq, contentKey(content))
     ledger.till.saveReturn({
       returnKey,
       content,

@@ -52,13 +52,16 @@ const RETURN = 'return_key AS returnKey, content, answer, sale_key AS saleKey, r
 
 /** What is known of a tag, as agents announce it. */
 export interface TagNotice {
-  /** Key of the tag (`Replica.keysOf`), or `R` and the identity of a void sale. */
+  /**
+   * Key of the tag (`Replica.keysOf`), or the identity of a sale behind `S`, of a sale that is void or came back whole
+   * behind `R`, or of a return behind `Q`.
+   */
   readonly name: string
   readonly status: ItemStatus
   readonly rank: number
   readonly epoch: number
   readonly ver: number | null
-  /** The sale that made the tag paid, or whose end made it alarm. Of a sale itself (`S`): its content. */
+  /** The sale that made the tag paid, or whose end made it alarm. Of a sale or return itself (`S`, `Q`): its content. */
   readonly sale: string | null
 }
 
@@ -297,11 +300,11 @@ export class TillReports {
 
   /**
    * The tags of a sale that an agent reported as void, or as returned whole, get its status, in whatever order the
-   * reports of the two agents come. Returns how many.
+   * reports of the two agents come. Returns their names, and how many rows it changed.
    */
-  endSale(saleKey: string, isTrusted: (sender: string) => boolean): number {
+  endSale(saleKey: string, isTrusted: (sender: string) => boolean): { names: string[]; count: number } {
     const end = this.tag(`R${saleKey}`)
-    if (!end || (end.sender !== '' && !isTrusted(end.sender))) return 0
+    if (!end || (end.sender !== '' && !isTrusted(end.sender))) return { names: [], count: 0 }
     const { status, sender, storedMs, seq, epoch, ver } = end
     const paid = this.#paidRows(saleKey)
     for (const { name, rank } of paid) {
@@ -323,7 +326,7 @@ export class TillReports {
     }
     // Where the items contain the end of the sale, they contain that of its tags.
     const contained = ver === null ? 0 : this.#containEnd.run({ saleKey, status, sender, epoch, ver }).changes
-    return paid.length + contained
+    return { names: paid.map(({ name }) => name), count: paid.length + contained }
   }
 
   /**

@@ -5,6 +5,7 @@ import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { TILL_NOTICE_LIFE, TillNotice, withoutUnfit } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
+import { identifiersOf } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SALE_NAMES_LIMIT, type TagNotice } from '../ledger/till-reports.ts'
 import { ENDED_AT_ONCE } from '../decisions/goods-back.ts'
@@ -145,8 +146,12 @@ export class TillNotices {
         const sale = isEnd ? tag.name.slice(1) : tag.sale
         if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
         // The void may have come to an agent that does not have the sale, or before this notice of it.
-        if (sale !== null) ended += ledger.till.endSale(sale, isTrusted)
+        const end = sale === null ? undefined : ledger.till.endSale(sale, isTrusted)
+        ended += end?.count ?? 0
         if (sale !== null && tag.status !== 'paid') back.set(sale, tag.status)
+        // The next sale of a tag has its own right to a release.
+        const unsold = [...(end?.names ?? []), ...(tag.status === 'paid' || isEnd ? [] : [tag.name])]
+        if (unsold.length > 0 && !ledger.claims.hasNoTags) ledger.claims.forgetTags(identifiersOf(unsold))
       }
       for (const [sale, status] of [...back].slice(0, ENDED_AT_ONCE)) this.#parts.onBack(sale, status)
       // No receipt is valid longer than a day.

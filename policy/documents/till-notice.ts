@@ -74,7 +74,7 @@ export const TillNotice = z.strictObject({
         rank: z.int().min(1).max(RANK_LIMIT),
         epoch: z.int().min(0),
         ver: z.int().min(0).nullable(),
-        /** `saleKeyOf` the sale that made the tag paid, or whose end made it alarm. Of a sale itself: its content. */
+        /** `saleKeyOf` the sale that made the tag paid, or whose end made it alarm. Of a sale or return itself: its content. */
         sale: SaleKey.nullable(),
       }),
     )

@@ -126,7 +126,7 @@ const BASELINE = `
     stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX return_by_time ON till_return (stored_ms);
   CREATE INDEX waiting_return ON till_return (sale_key) WHERE sale_key IS NOT NULL;
-  -- Status of a tag by a till's report, until the agent's items contain it; 'R' and the identity of a void sale, too.
+  -- Status of a tag by a till's report, until the agent's items contain it; 'R', 'S' and 'Q' and an identity, too.
   -- rank: number of reports about the tag, of which the highest counts. sender: agent that reported it; '' for this one.
   -- seq: journal row. epoch, ver: position of the item sequence that contains it, once the cloud has acknowledged that
   -- row; before, the epoch of seen. change: number of this change, for notices to other agents. sale: that made the tag

@@ -95,3 +95,57 @@ it('a sale that is repeated where only a part of its notice came sells the rest 
   expect(await post(s.other, 'sales', sold)).toMatchObject({ warnings: [] })
   expect([came, back, old, rest].map((epc) => statusAt(s.other, epc))).toEqual(['paid', 'sellable', 'paid', 'paid'])
 })
+
+it('a return that is repeated at another agent takes nothing back of the next sale', async () => {
+  const [epc = ''] = await openTills(1)
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+  const back = { returnId: 'again', epcs: [epc], resellable: true }
+  await post(s.other, 'returns', back)
+  await becomes(s.home, epc, 'sellable')
+  await post(s.home, 'sales', sale(epc))
+  await becomes(s.other, epc, 'paid')
+  expect(await post(s.home, 'returns', back)).toMatchObject({ items: [{ tag: epc, itemStatus: 'paid' }] })
+  expect(await post(s.home, 'returns', { ...back, resellable: false })).toMatchObject({ code: 'sale_conflict' })
+  expect([s.home, s.other].map((node) => statusAt(node, epc))).toEqual(['paid', 'paid'])
+})
+
+it('a sale that was voided in the cloud makes no tags paid when it is sent again to an agent', async () => {
+  const [epc = ''] = await openTills(1)
+  s.isUp = true
+  const { storeId } = s.shop
+  const sold = sale(epc)
+  await s.shop.ok('recordSales', { storeId, sales: [sold] })
+  await s.shop.ok('voidSale', { storeId, saleId: sold['saleId'] })
+  await until('the void', async () => {
+    await s.home.agent.link.poll()
+    return s.home.agent.ledger.claims.isDenied(keyOf(sold)) && statusAt(s.home, epc) === 'cancelled'
+  })
+  await s.cutCloud()
+  expect(await post(s.home, 'sales', sold)).toMatchObject({ warnings: [{ code: 'sale_is_void' }] })
+  expect(statusAt(s.home, epc)).toBe('cancelled')
+})
+
+it.each(['comes back', 'is voided'])(
+  'the pad releases a tag again after it %s at another agent and is sold again',
+  async (how) => {
+    const { storeId } = s.shop
+    const { deviceId } = await s.shop.ok('registerDevice', { storeId, deviceType: 'self_checkout_detacher' })
+    const tillId = `pad-${how.length}`
+    await s.shop.ok('updateDevice', { deviceId, workflowType: 'pos_integrated', tillId })
+    const seller = await s.addAgent(deviceId)
+    const [epc = ''] = await openTills(1)
+    const release = async () =>
+      (await seller.agent.lanes.request({ deviceId, action: 'detach_hard_tag', identifiers: { epc } })).authorized
+    const first = { ...sale(epc), tillId }
+    await post(seller, 'sales', first)
+    expect(await release()).toBe(true)
+    await becomes(s.home, epc, 'paid')
+    if (how === 'comes back') await post(s.home, 'returns', { returnId: how, epcs: [epc], resellable: true })
+    else await post(s.home, 'sales/void', { saleId: first.saleId, tillId })
+    await becomes(seller, epc, how === 'comes back' ? 'sellable' : 'cancelled')
+    expect(await release()).toBe(false)
+    await post(seller, 'sales', { ...sale(epc), tillId })
+    expect(await release()).toBe(true)
+  },
+)
