@@ -197,7 +197,7 @@ export function cameBackUnreported(
   identifiers: ItemIdentifiers,
 ): boolean {
   const { journal, till } = parts.ledger
-  if (journal.waiting === 0 && !till.hasAnnounced) return false
+  if (journal.waiting === 0 && !till.lacks(journal.acked)) return false
   if (receipt && namesItem(identifiers)) {
     const { covered, units } = goodsOf(parts, receipt, identifiers)
     return covered.length > 0 && covered.every((n) => units[n]?.cameBack)

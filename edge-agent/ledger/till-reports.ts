@@ -128,7 +128,7 @@ export class TillReports {
   readonly #changes
   readonly #lastChange
   readonly #contain
-  readonly #announced
+  readonly #lacking
   #change: number | undefined
   #position: () => readonly [number, number] = () => [0, 0]
   /** Numbers never fall, although other agents' reports replace numbered rows. */
@@ -184,9 +184,9 @@ export class TillReports {
       'INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change, notice) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change, @notice) ON CONFLICT (code, sale) DO NOTHING',
     )
     this.#notices = noticeStatements(db)
-    this.#announced = db.prepare('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq = 0 LIMIT 1')
+    this.#lacking = db.prepare<[number]>('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq <= ? LIMIT 1')
     this.#contain = db.prepare(
-      "UPDATE till_tag SET epoch = ?, ver = ? WHERE name = ? AND status = ? AND ver IS NULL AND sender <> ''",
+      "UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name = @name AND status = @status AND ver IS NULL AND (sender <> '' OR seq <= @acked)",
     )
     this.#containEnd = db.prepare(
       `UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name IN (SELECT name FROM till_tag
@@ -210,13 +210,7 @@ export class TillReports {
        ON CONFLICT (name) DO UPDATE SET status = excluded.status, rank = excluded.rank, sender = excluded.sender, stored_ms = excluded.stored_ms,
          seq = excluded.seq, epoch = excluded.epoch, ver = excluded.ver, change = excluded.change, sale = excluded.sale, seen = excluded.seen`,
     )
-    // Each tag is a change of its own, so that notices can name them in portions.
-    this.#acknowledge = db.prepare(
-      `UPDATE till_tag SET seen = CASE WHEN epoch = @epoch THEN seen ELSE 0 END, epoch = @epoch, ver = @ver, change = @before + acked.place
-       FROM (SELECT name AS tag, ROW_NUMBER() OVER () AS place FROM
-              (SELECT name FROM till_tag WHERE ver IS NULL AND seq BETWEEN 1 AND @seq AND sender = '' ORDER BY seq LIMIT @limit)) AS acked
-       WHERE till_tag.name = acked.tag`,
-    )
+    this.#acknowledge = acknowledgeStatement(db)
     this.#prune = [
       'DELETE FROM till_tag WHERE stored_ms < ? AND ver IS NOT NULL',
       'DELETE FROM sale WHERE stored_ms < ? AND seq <= ?',
@@ -420,23 +414,33 @@ export class TillReports {
   }
 
   /**
-   * Notes that the items contain the rows up to `seq` from this position on, for some thousand tags. Returns true if
-   * there may be more.
+   * Notes that the items contain the rows up to `seq`, and not those that are `unapplied`, from this position on, for
+   * some thousand tags. Returns true if there may be more.
    */
-  acknowledge(seq: number, [epoch, ver]: readonly [number, number]): boolean {
-    const { changes } = this.#acknowledge.run({ epoch, ver, seq, before: this.lastChange, limit: TAGS_AT_ONCE })
+  acknowledge(seq: number, [epoch, ver]: readonly [number, number], unapplied: readonly number[] = []): boolean {
+    const { changes } = this.#acknowledge.run({
+      epoch,
+      ver,
+      seq,
+      unapplied: JSON.stringify(unapplied),
+      before: this.lastChange,
+      limit: TAGS_AT_ONCE,
+    })
     if (changes > 0) this.#change = this.#highest = this.lastChange + changes
     return changes === TAGS_AT_ONCE
   }
 
-  /** Notes that the items contain what another agent announced of this tag from this position on. */
-  contain(name: string, status: ItemStatus, [epoch, ver]: readonly [number, number]): void {
-    this.#contain.run(epoch, ver, name, status)
+  /**
+   * Notes that the items contain from this position on what another agent announced of this tag, or what the rows up to
+   * `acked` report: the cloud has those.
+   */
+  contain(name: string, status: ItemStatus, [epoch, ver]: readonly [number, number], acked: number): void {
+    this.#contain.run({ epoch, ver, name, status, acked })
   }
 
-  /** True if other agents have announced tags of which the items know nothing yet. */
-  get hasAnnounced(): boolean {
-    return this.#announced.get() !== undefined
+  /** True if the items lack tags that other agents announced, or of the rows up to `acked`. */
+  lacks(acked: number): boolean {
+    return this.#lacking.get(acked) !== undefined
   }
 
   /** Reads the state from disk again, after a transaction was rolled back. */
@@ -473,4 +477,15 @@ function noticeStatements(db: Connection) {
     save: db.prepare('INSERT INTO till_notice (hash, text, exp) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'),
     prune: db.prepare('DELETE FROM till_notice WHERE exp < ?'),
   }
+}
+
+/** Each tag is a change of its own, so that notices can name them in portions. */
+function acknowledgeStatement(db: Connection) {
+  return db.prepare(
+    `UPDATE till_tag SET seen = CASE WHEN epoch = @epoch THEN seen ELSE 0 END, epoch = @epoch, ver = @ver, change = @before + acked.place
+       FROM (SELECT name AS tag, ROW_NUMBER() OVER () AS place FROM
+              (SELECT name FROM till_tag WHERE ver IS NULL AND seq BETWEEN 1 AND @seq AND sender = ''
+                 AND seq NOT IN (SELECT value FROM json_each(@unapplied)) ORDER BY seq LIMIT @limit)) AS acked
+       WHERE till_tag.name = acked.tag`,
+  )
 }

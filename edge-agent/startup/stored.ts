@@ -78,14 +78,15 @@ function trustedReports(ledger: Ledger, trustOf: () => Trust, nowMs: () => numbe
   }
 }
 
-/** Notes which announcements of other agents the items now contain. */
+/** Notes which announcements of other agents, and reports that the cloud applied later, the items now contain. */
 function noteContained(ledger: Ledger, items: Replica, entries: readonly ItemEntry[]): void {
-  if (!ledger.till.hasAnnounced) return
+  const { acked } = ledger.journal
+  if (!ledger.till.lacks(acked)) return
   const [epoch] = items.position()
   try {
     ledger.commits.now(() => {
       for (const { status, seq, ...names } of entries)
-        for (const key of keysOfEntry(names)) if (status) ledger.till.contain(key, status, [epoch, seq])
+        for (const key of keysOfEntry(names)) if (status) ledger.till.contain(key, status, [epoch, seq], acked)
     })
   } catch (error) {
     if (!(error instanceof LedgerFull)) throw error

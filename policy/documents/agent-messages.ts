@@ -37,6 +37,9 @@ export type EventBatchClaims = z.infer<typeof EventBatchClaims>
 export const UncheckedBatchClaims = EventBatchClaims.extend({ events: z.array(UncheckedRow).min(1).max(BATCH_LIMIT) })
 export type UncheckedBatchClaims = z.infer<typeof UncheckedBatchClaims>
 
+/** Maximum rows that an acknowledgement names as not applied. */
+export const UNAPPLIED_LIMIT = 200
+
 /** `ack+jwt`: all rows up to `seq` are durable in the cloud. The agent prunes only such rows. */
 export const AckClaims = z.strictObject({
   ...Common,
@@ -48,6 +51,8 @@ export const AckClaims = z.strictObject({
   cloudGeneration: z.int().min(1).optional(),
   /** Epoch and number of the item sequence that contains what these rows changed. */
   items: z.tuple([Seconds, Seconds]).optional(),
+  /** The newest of these rows that are stored and not applied yet: the items do not contain them. */
+  unapplied: z.array(z.int().min(1)).max(UNAPPLIED_LIMIT).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
 

@@ -29,7 +29,7 @@ export const DOCUMENT_KINDS = {
   items: { typ: 'items+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: BUNDLE },
   time: { typ: 'time+jwt', use: 'freshness', maxLife: MINUTE, maxLength: TOKEN },
   broker: { typ: 'broker+jwt', use: 'freshness', maxLife: HOUR, maxLength: 32 * 1_024 },
-  ack: { typ: 'ack+jwt', use: 'freshness', maxLife: HOUR, maxLength: TOKEN },
+  ack: { typ: 'ack+jwt', use: 'freshness', maxLife: HOUR, maxLength: 4_096 },
   command: { typ: 'cmd+jwt', use: 'freshness', maxLife: MINUTE, maxLength: 4_096 },
   events: { typ: 'pevt+jwt', use: 'agent', maxLife: 10 * MINUTE, maxLength: BUNDLE },
   assertion: { typ: 'assert+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },

@@ -124,23 +124,27 @@ export class Outbox {
     return (claims.cloudGeneration ?? 1) === (ledger.cloudGeneration.current ?? 1) ? claims : undefined
   }
 
-  #store({ seq, head, iat, items }: AckClaims): boolean {
+  #store({ seq, head, iat, items, unapplied }: AckClaims): boolean {
     const { commits, journal, claims, till } = this.#parts.ledger
     let isMore = false
     const isStored = commits.now(() => {
       if (!journal.acknowledge(seq, head)) return false
       claims.noteAcknowledged(seq, iat)
-      if (items) isMore = till.acknowledge(seq, items)
+      if (items) isMore = till.acknowledge(seq, items, unapplied)
       return true
     })
-    if (isMore && items) void this.#acknowledgeTags(seq, items)
+    if (isMore && items) void this.#acknowledgeTags(seq, items, unapplied)
     return isStored
   }
 
   /** Notes the tags of large reports of tills in portions. If it ends early, the next acknowledgement notes the rest. */
-  async #acknowledgeTags(seq: number, items: readonly [number, number]): Promise<void> {
+  async #acknowledgeTags(
+    seq: number,
+    items: readonly [number, number],
+    unapplied: readonly number[] = [],
+  ): Promise<void> {
     const { commits, till } = this.#parts.ledger
-    const portion = () => commits.durably(() => till.acknowledge(seq, items)).catch(() => false)
+    const portion = () => commits.durably(() => till.acknowledge(seq, items, unapplied)).catch(() => false)
     while (await portion()) continue
   }
 

@@ -151,3 +151,36 @@ it('count only while the policy names the agent that announced them, and never f
   expect(till.pieces.free(announced.product, nowS + 59, ['agt_x'])).toHaveLength(1)
   expect(till.pieces.free(announced.product, nowS + 60, ['agt_x'])).toEqual([])
 })
+
+it('leave paid tags, although the cloud has the report of the gate and lacks the sale', async () => {
+  const [a = ''] = await openGates(1)
+  const sold = sale(1)
+  await post(s.home, 'sales', sold)
+  await knows(s.other, 1)
+  s.home.isCutOff = true
+  s.isUp = true
+  const { items, ledger, link } = s.other.agent
+  const statusIn = (node: LanAgent) => node.agent.items.find('epc', a)?.status
+  const cloudHasIt = () =>
+    until('the cloud has the row', async () => {
+      await link.poll()
+      return link.isOnline && ledger.journal.waiting === 0
+    })
+  await cloudHasIt()
+  expect(await passes(s.other, a)).toBe(true)
+  await cloudHasIt()
+  expect((await s.shop.ok('fetchProtectedItem', { storeId: s.shop.storeId, epc: a })).itemStatus).toBe('sellable')
+  expect(statusIn(s.other)).toBe('paid')
+  s.home.isCutOff = false
+  await until('the items contain it', async () => {
+    await s.home.agent.link.poll()
+    await link.poll()
+    return ledger.till.tag(`E${a}`)?.ver !== null
+  })
+  const { storeId } = s.shop
+  await s.shop.ok('recordReturns', { storeId, returns: [{ returnId: 'I', saleId: sold.saleId }] })
+  await until('the return', async () => {
+    await link.poll()
+    return items.find('epc', a)?.status === 'returned'
+  })
+})

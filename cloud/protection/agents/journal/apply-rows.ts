@@ -32,6 +32,9 @@ import { deviceWorkflow } from '../../store-facts/device-queries.ts'
 import { readItem, itemOfEvent, technologiesOf } from '../../items/item-queries.ts'
 import { itemAsOf } from '../../rights/past-state.ts'
 
+/** SQL literal, because SQLite would not use the partial index with a parameter. */
+export const IS_UNAPPLIED = sql<boolean>`applied = 0`
+
 /** The readable part of a journal row. */
 interface ReadRow {
   readonly body: JournalBody

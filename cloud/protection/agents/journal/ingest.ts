@@ -1,4 +1,9 @@
-import { CLOUD_AUDIENCE, UncheckedBatchClaims, type AckClaims } from '../../../../policy/documents/agent-messages.ts'
+import {
+  CLOUD_AUDIENCE,
+  UNAPPLIED_LIMIT,
+  UncheckedBatchClaims,
+  type AckClaims,
+} from '../../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../../policy/documents/signed-document.ts'
@@ -11,7 +16,7 @@ import type { Row } from '../../../platform/persistence/schema.ts'
 import { insertChunks, prepared, preparedInsert } from '../../../platform/persistence/prepared.ts'
 import { raiseException, recordReportedException } from '../../records/exceptions.ts'
 import { endMoves } from '../../devices/move-device.ts'
-import { applyRows, raiseUnapplied, readRow } from './apply-rows.ts'
+import { applyRows, IS_UNAPPLIED, raiseUnapplied, readRow } from './apply-rows.ts'
 import { ADJUSTMENT_EVENTS, EARNING_EVENTS } from '../../../shop/loyalty/ledger.ts'
 import { itemsHead } from '../documents/item-pages.ts'
 import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
@@ -212,13 +217,33 @@ export async function knownHash(
   return row?.hash
 }
 
+/** How long a report of a till whose row cannot be applied stays in force at its agent, ms: as at the other agents. */
+const REPORT_LIFE_MS = 80 * 3_600_000
+
+const newestUnapplied = prepared((db, p: { agentId: string; generation: number; sinceMs: number }) =>
+  db
+    .selectFrom('journal_row')
+    .select('seq')
+    .where('agent_id', '=', p.agentId)
+    .where('generation', '=', p.generation)
+    .where(IS_UNAPPLIED)
+    .where('received_ms', '>=', p.sinceMs)
+    .orderBy('seq', 'desc')
+    .limit(UNAPPLIED_LIMIT),
+)
+
 /**
  * Signs an acknowledgement that all rows up to the head are durable. The cloud sends the acknowledgement after the
  * commit.
  */
-async function acknowledge({ db, services }: Call, agent: Row<'agent'>): Promise<string> {
+async function acknowledge({ db, services, nowMs }: Call, agent: Row<'agent'>): Promise<string> {
   const { authority } = services
   const { epoch, ver } = await itemsHead(db, agent.store_id, services)
+  const unapplied = await newestUnapplied(db, {
+    agentId: agent.agent_id,
+    generation: agent.generation,
+    sinceMs: nowMs - REPORT_LIFE_MS,
+  })
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const claims: AckClaims = {
     aud: agent.agent_id,
@@ -230,6 +255,7 @@ async function acknowledge({ db, services }: Call, agent: Row<'agent'>): Promise
     head: agent.head_hash,
     ...(authority.cloudGeneration > 1 && { cloudGeneration: authority.cloudGeneration }),
     items: [epoch, ver],
+    ...(unapplied.length > 0 && { unapplied: unapplied.map(({ seq }) => Number(seq)) }),
   }
   return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { newId } from '../../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../../platform/foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../../../platform/operations/send-loop.ts'
@@ -10,7 +9,7 @@ import type { Database, Db } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
 import { reportProtectionEvents } from './ingest.ts'
 import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
-import { applyRows, unappliedKey, type IngestCall, readRow } from './apply-rows.ts'
+import { applyRows, IS_UNAPPLIED, unappliedKey, type IngestCall, readRow } from './apply-rows.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /** Age from which the cloud no longer retries a row, ms. */
@@ -19,8 +18,6 @@ const RETRY_FOR_MS = 30 * 86_400_000
 const PAGE = 500
 /** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
 const PAGES_LIMIT = 100
-/** SQL literal, because SQLite would not use the partial index with a parameter. */
-const IS_UNAPPLIED = sql<boolean>`applied = 0`
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { decodeJwt } from 'jose'
 import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
+import { AckClaims } from '../../../../policy/documents/agent-messages.ts'
 import type { TillEvidence } from '../../../../policy/journal.ts'
 import { keptReturn, keptSale, saleKeyOf, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
@@ -98,6 +100,22 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     await report(till, { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] })
     // The sale wakes the job that retries rows. By itself it comes each ten minutes.
     await until('the tag is bound', async () => (await statusOf(epc)) === 'paid', 10_000)
+  })
+
+  it('stays in force at its agent, whose acknowledgements name the row, until its sale is here', async () => {
+    const [sale, row] = [saleOf(), gate.row({ evidence: passed(saleOf(), await tag()) })]
+    const evidence = passed(sale, await tag())
+    const next = gate.row({ evidence })
+    const ackOf = (body: Json) => AckClaims.parse(decodeJwt(body['ack']))
+    expect(ackOf((await gate.report([row, next])).body).unapplied).toEqual(expect.arrayContaining([row.seq, next.seq]))
+    await report(till, { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] })
+    await until(
+      'the tag is bound',
+      async () => (await statusOf(evidence.kind === 'sale_piece' ? evidence.epc : '')) === 'paid',
+      10_000,
+    )
+    const { unapplied } = ackOf((await gate.report([gate.row({ evidence: passed(sale, await tag()) })])).body)
+    expect([unapplied?.includes(row.seq), unapplied?.includes(next.seq)]).toEqual([true, false])
   })
 
   it.each<[string, string, (epc: string, sale: ReturnType<typeof saleOf>) => Promise<unknown>]>([
