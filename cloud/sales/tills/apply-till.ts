@@ -65,7 +65,7 @@ export async function applyTill(
     await raiseForeignEvidence(scope, { agentId, storeId }, { kind: evidence.kind, about, detail })
     return false
   }
-  if (evidence.kind === 'sale_piece') return bindSoldPiece(call, store, evidence, storedMs)
+  if (evidence.kind === 'sale_piece') return bindSoldPiece(call, store, evidence, { storedMs, agentId })
   // Without trusted time the order is open. Then the return is the later one, so that goods on the shelf alarm.
   const atLeast = (ms: number, { untimed }: { untimed?: true | undefined }) => (untimed ? Math.max(ms, call.nowMs) : ms)
   const saleKey = evidence.kind === 'sale_return' ? keyOfSale(storeId, evidence) : undefined

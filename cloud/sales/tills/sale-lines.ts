@@ -322,7 +322,7 @@ interface Standing {
 }
 
 /** Maximum sales of a piece within the 90 days that reports are kept. Each report about it reads all of them. */
-const SALES_OF_PIECE_LIMIT = 30
+const SALES_OF_PIECE_LIMIT = 12
 
 /** How a sale stands among the reports about its pieces, by item. */
 async function standingsOf(

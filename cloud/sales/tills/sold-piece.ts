@@ -23,7 +23,7 @@ export async function bindSoldPiece(
   call: Call,
   store: Row<'store'>,
   { sale: saleKey, epc }: SalePiece,
-  storedMs: number,
+  { storedMs, agentId }: { storedMs: number; agentId: string },
 ): Promise<boolean> {
   const { db, nowMs } = call
   const sale = await findSale(db, saleKey)
@@ -60,7 +60,7 @@ export async function bindSoldPiece(
   if (units.length === 0 && purchase.security_tag_status === 'deactivated')
     await updatePurchase(db, purchase, { security_tag_status: 'pending' })
   // The goods may have come back before the agent of the gate was online.
-  await reportSale(call, store, { key: saleKey, purchaseId }, [
+  await reportSale(call, store, { key: saleKey, purchaseId, agentId }, [
     { item, lineId: bound.line_id, isAgain: false, atMs: storedMs },
   ])
   await settlePieces(call, store, [item.item_id])

@@ -64,6 +64,22 @@ onEveryDatabase('a tag that passed for a piece that a till sold', (kind) => {
     expect([await statusOf(a), await statusOf(b)]).toEqual(['returned', 'paid'])
   })
 
+  it('is paid, although its agent took it back within the minute before', async () => {
+    const epc = await tag()
+    forward(120_000)
+    const sale = saleOf()
+    const nowMs = shop.cloud.platform.clock.wall()
+    const back = keptReturn(shop.storeId, { returnId: `w${number}`, tillId: 'till-3', epcs: [epc], resellable: true })
+    const rows: [number, TillEvidence][] = [
+      [40_000, { kind: 'sale_return', return: back }],
+      [30_000, { kind: 'sale', sale: keptSale(shop.storeId, sale as TillSale), items: [0, 0] }],
+      [20_000, passed(sale, epc)],
+    ]
+    for (const [agoMs, evidence] of rows)
+      expect((await gate.report([gate.row({ evidence, atMs: nowMs - agoMs })])).body).toMatchObject({ accepted: 1 })
+    expect(await statusOf(epc)).toBe('paid')
+  })
+
   it('needs no tagged product: the piece gets its tag now', async () => {
     const ean = newEan()
     const { storeId } = shop
