@@ -33,7 +33,8 @@ export class TillPieces {
   constructor(db: Connection, next: () => number) {
     this.#next = next
     this.#save = db.prepare(
-      'INSERT INTO till_piece (sale, product, tag, count, exp, sender, change, seq) VALUES (@sale, @product, @tag, @count, @exp, @sender, @change, @seq) ON CONFLICT DO NOTHING',
+      // The agent that announced it may not be named any more.
+      "INSERT INTO till_piece (sale, product, tag, count, exp, sender, change, seq) VALUES (@sale, @product, @tag, @count, @exp, @sender, @change, @seq) ON CONFLICT (sale, product, tag) DO UPDATE SET sender = '', change = excluded.change WHERE excluded.sender = '' AND excluded.count > 0 AND till_piece.sender <> ''",
     )
     // A use counts whoever announced it. The pieces of an agent that the policy no longer names do not. Sales that are
     // over are left out before the limit, so that a till cannot hide the pieces of others behind its void sales.

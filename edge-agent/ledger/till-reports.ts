@@ -181,7 +181,7 @@ export class TillReports {
       `SELECT ${CODE}, change FROM till_code WHERE sender = '' AND change > ? ORDER BY change LIMIT ?`,
     )
     this.#saveCode = db.prepare(
-      'INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change, notice) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change, @notice) ON CONFLICT (code, sale) DO NOTHING',
+      "INSERT INTO till_code (code, sale, exp, risk_class, goods, sender, change, notice) VALUES (@code, @sale, @exp, @riskClass, @goods, @sender, @change, @notice) ON CONFLICT (code, sale) DO UPDATE SET sender = '', change = excluded.change WHERE excluded.sender = '' AND till_code.sender <> ''",
     )
     this.#notices = noticeStatements(db)
     this.#lacking = db.prepare<[number]>('SELECT 1 FROM till_tag WHERE ver IS NULL AND seq <= ? LIMIT 1')

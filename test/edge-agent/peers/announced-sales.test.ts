@@ -149,3 +149,19 @@ it.each(['comes back', 'is voided'])(
     expect(await release()).toBe(true)
   },
 )
+
+it('a code that an agent announced counts when its sale is recorded here, although that agent is not named any more', async () => {
+  await openTills(0)
+  const { till, commits } = s.other.agent.ledger
+  const sold = sale()
+  const code = `C-${keyOf(sold)}`
+  const lines = [{ name: 'Milch', quantity: 1, priceUnit: 99, vat: 7, ean: ean(7) }]
+  await post(s.home, 'sales', { ...sold, lines, receiptCodes: [code] })
+  const [known] = s.home.agent.ledger.till.changesAfter(0).codes.slice(-1)
+  await until('the code there', async () => known !== undefined && till.salesWithCode(known.code, 0).length === 1)
+  commits.now(() => till.receiveCodes(known ? [known] : [], 'another'))
+  const senderOf = () => till.salesWithCode(known?.code ?? '', 0).map(({ sender }) => sender)
+  expect(senderOf()).toEqual([s.home.agent.identity.agentId])
+  commits.now(() => known && till.saveCode(known))
+  expect(senderOf()).toEqual([''])
+})
