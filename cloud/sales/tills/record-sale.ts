@@ -49,6 +49,7 @@ import {
 } from './queries.ts'
 import { holdRows, knewOf, rowsOfSale, type Recorded, type SaleRows } from './sale-lines.ts'
 import { takeStock } from './move-stock.ts'
+import { tellOfHeldSale } from './revoke-till.ts'
 import { conflictKey, isPastVoid, voidRecorded, voidSaleOf } from './void-sale.ts'
 import { applyWaiting, returnsAwaiting } from './return-goods.ts'
 import { takeExchanged } from './returned-tags.ts'
@@ -105,6 +106,7 @@ export async function recordSale(
     const first = isEarlier ? { ...known, stored_ms: recorded.storedMs } : known
     if (isEarlier) await saveSale(call.db, first)
     if (isEarlier) await reportEarlier(call, store, sale, key, recorded)
+    if (isEarlier) await tellOfHeldSale(call, store, known, recorded.storedMs)
     if (state === 'void' && known.state === 'paid' && !recorded.withoutReturns)
       await voidRecorded(call, store, first, { voidedMs: recorded.storedMs })
     return { isNew: false, result: resultOf(sale, known) }

@@ -1,7 +1,8 @@
 import { REVOKED_TILLS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import type { StepContext } from '../../platform/operations/operation.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
+import type { Call, StepContext } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
@@ -9,6 +10,7 @@ import { isPaid } from '../../protection/authorize/item-facts.ts'
 import { passUnitOf, returnUnits } from '../../protection/leases/leases.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { revokePurchaseRights } from '../checkout/cancel-purchase.ts'
+import { revocationOf } from './queries.ts'
 
 /** Sales per transaction. */
 const AT_ONCE = 20
@@ -128,4 +130,28 @@ async function holdSome(work: StepContext, storeId: string, tillId: string, sinc
       )
     return { held, last: last && { storedMs: last.stored_ms, key: last.sale_key } }
   })
+}
+
+/**
+ * Tells staff of a sale on hold that an agent stored before its till was revoked, as its earlier copy says. It stays on
+ * hold, because its goods may have been sold again meanwhile.
+ */
+export async function tellOfHeldSale(
+  call: Call,
+  store: Row<'store'>,
+  known: Row<'till_sale'>,
+  earlierMs: number,
+): Promise<void> {
+  const sinceMs = (await revocationOf(call.db, store.store_id, known.till_id ?? undefined))?.since_ms
+  if (known.state !== 'paid' || sinceMs === undefined || known.stored_ms < sinceMs || earlierMs >= sinceMs) return
+  await raiseException(
+    { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+    {
+      storeId: store.store_id,
+      kind: 'sale_of_revoked_till',
+      subject: known.sale_key,
+      purchaseId: known.purchase_id ?? undefined,
+      detail: `sale ${known.sale_id} is on hold, but an agent stored it before its till ${known.till_id ?? ''} was revoked: check its goods, which alarm`,
+    },
+  )
 }

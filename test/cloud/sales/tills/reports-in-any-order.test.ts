@@ -449,6 +449,36 @@ describe('a sale of an agent whose clock stands since 91 days', () => {
   })
 })
 
+describe('a sale of a revoked till', () => {
+  it.each([true, false])(
+    'is for staff if an agent stored it before the revocation and a later copy came first; it was revoked before it: %s',
+    async (isRevokedFirst) => {
+      const epc = await piece()
+      const { storeId } = shop
+      const of = { ...sale(5, line(1_000, [epc])), tillId: `revoked-${++number}` }
+      const revoke = () =>
+        shop.ok('revokeTill', { storeId, tillId: of.tillId, sinceAt: new Date(ago(3)).toISOString() })
+      if (isRevokedFirst) await revoke()
+      await shop.ok('recordSales', { storeId, sales: [of] })
+      if (!isRevokedFirst) await revoke()
+      for (const minutes of [2, 5, 5]) await report(home, minutes, sold(of))
+      const { exceptions } = await shop.ok('fetchExceptions', { storeId, kind: 'sale_of_revoked_till', limit: 200 })
+      const own = exceptions.filter(({ detail }: Json) => detail.includes(`sale ${of['saleId']} is on hold`))
+      expect(own).toMatchObject([{ times: 1 }])
+    },
+  )
+
+  it('is no news for staff if it gave its rights', async () => {
+    const of = { ...sale(5, line(1_000, [await piece()])), tillId: `revoked-${++number}` }
+    await shop.ok('recordSales', { storeId: shop.storeId, sales: [of] })
+    await later(60_000)
+    await shop.ok('revokeTill', { storeId: shop.storeId, tillId: of.tillId })
+    await report(home, 5, sold(of))
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'sale_of_revoked_till' })
+    expect(exceptions.filter(({ detail }: Json) => detail.includes(of['saleId']))).toEqual([])
+  })
+})
+
 describe('goods that came back as not resellable', () => {
   it.each([1, 30, 70, 600])(
     'and go on sale by a second return are paid when an agent sells them %s s later',
