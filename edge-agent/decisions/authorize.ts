@@ -113,7 +113,9 @@ function isSoldHere(parts: JudgeParts, { request, device }: RequestContext): boo
   return keysOfTag(items, identifiers).some((key) => {
     const tag = ledger.till.tag(key)
     const isOwn = tag?.status === 'paid' && tag.sender === '' && (tag.seq > ledger.journal.acked || !link.isOnline)
-    return isOwn && (!sale || tag.sale === sale.sale) && mayReleaseFor(parts, tag.sale ?? '', device)
+    const isOfSale = isOwn && (!sale || tag.sale === sale.sale) && mayReleaseFor(parts, tag.sale ?? '', device)
+    const recorder = (isOfSale && ledger.till.recorderOf(tag.sale ?? '')) || ''
+    return isOfSale && parts.trust.policy?.policy.tillSales.agents.includes(recorder) !== true
   })
 }
 

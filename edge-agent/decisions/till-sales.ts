@@ -213,6 +213,7 @@ export class TillSales {
     const evidence = { ...saleRow(sale, items, { resold, announced, mayReturn }), ...this.#untimed() }
     const seq = journal.append({ atMs: nowMs, evidence })
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq, contentKey(content))
+    if (announced) till.noteRecorder(saleKey, announced.sender, this.#parts.agentId, nowMs)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = isPaidNow ? saleKey : null
     for (const name of pieces.flatMap(({ names }) => names))

@@ -54,7 +54,7 @@ const RETURN = 'return_key AS returnKey, content, answer, sale_key AS saleKey, r
 export interface TagNotice {
   /**
    * Key of the tag (`Replica.keysOf`), or the identity of a sale behind `S`, of a sale that is void or came back whole
-   * behind `R`, or of a return behind `Q`.
+   * behind `R`, or of a return behind `Q`. `O`: see `noteRecorder`.
    */
   readonly name: string
   readonly status: ItemStatus
@@ -348,6 +348,21 @@ export class TillReports {
     // `seq` 0: no row of this journal. The index of changes leaves it out, so it is not announced again.
     this.#saveTag.run({ name, status, rank, sender, storedMs, seq: 0, epoch, ver, change: 0, sale, seen: 0 })
     return true
+  }
+
+  /**
+   * Notes that another agent recorded a sale of this agent, too. The one with the lower id releases its goods without a
+   * receipt, because each right counts once, and the receipt home is not asked about them.
+   */
+  noteRecorder(saleKey: string, sender: string, agentId: string, storedMs: number): void {
+    if (sender === '' || sender >= agentId) return
+    const place = { epoch: 0, ver: 0, change: 0, seq: 0, seen: 0 }
+    this.#saveTag.run({ name: `O${saleKey}`, status: 'paid', rank: 1, sender, storedMs, sale: null, ...place })
+  }
+
+  /** The agent whose pads release the goods of a sale of this agent, if it is another one (`noteRecorder`). */
+  recorderOf(saleKey: string): string | undefined {
+    return this.tag(`O${saleKey}`)?.sender
   }
 
   /** Stores a code that a till printed on a sale reported here. */

@@ -141,6 +141,8 @@ export class TillNotices {
         if (ended >= SALE_NAMES_LIMIT) return
         if (!BY_TILLS.has(tag.status)) continue
         if (tag.status !== 'paid' && passSeconds > 0) this.#endPieces(tag, nowMs)
+        if (tag.name.startsWith('S') && ledger.till.sale(tag.name.slice(1))?.state === 'paid')
+          ledger.till.noteRecorder(tag.name.slice(1), iss, agentId, nowMs)
         if (!ledger.till.receiveTag(tag, iss, nowMs, isTrusted)) continue
         const isEnd = tag.name.startsWith('R')
         const sale = isEnd ? tag.name.slice(1) : tag.sale

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { saleKeyOf } from '../../../policy/till-sale.ts'
 import type { Json } from '../../support/cloud.ts'
-import { lanStore } from '../../support/lan-store.ts'
+import { lanStore, type LanAgent } from '../../support/lan-store.ts'
 import { lanTills } from '../../support/lan-tills.ts'
 import { until } from '../../support/receiver.ts'
 
@@ -149,6 +149,31 @@ it.each(['comes back', 'is voided'])(
     expect(await release()).toBe(true)
   },
 )
+
+it('two agents that recorded one sale release its label once, after they have heard of each other', async () => {
+  const { storeId } = s.shop
+  const pads: { node: LanAgent; deviceId: string }[] = []
+  for (let i = 0; i < 2; i++) {
+    const { deviceId } = await s.shop.ok('registerDevice', { storeId, deviceType: 'self_checkout_detacher' })
+    await s.shop.ok('updateDevice', { deviceId, workflowType: 'pos_integrated', tillId: 'twice' })
+    pads.push({ node: await s.addAgent(deviceId), deviceId })
+  }
+  const [epc = ''] = await openTills(1)
+  const sold = { ...sale(epc), tillId: 'twice' }
+  s.onLan = () => 'cut'
+  for (const { node } of pads) await post(node, 'sales', sold)
+  s.onLan = () => 'pass'
+  for (const { node } of pads) node.agent.tillNotices.send()
+  const key = saleKeyOf(storeId, { saleId: sold.saleId, tillId: 'twice' })
+  const { till } = pads
+    .map(({ node }) => node.agent)
+    .sort((a, b) => (a.identity.agentId < b.identity.agentId ? 1 : -1))[0]!.ledger
+  await until('the other one', async () => till.recorderOf(key) !== undefined)
+  const answers = []
+  for (const { node, deviceId } of pads)
+    answers.push(await node.agent.lanes.request({ deviceId, action: 'detach_hard_tag', identifiers: { epc } }))
+  expect(answers.filter(({ authorized }) => authorized)).toHaveLength(1)
+})
 
 it('a code that an agent announced counts when its sale is recorded here, although that agent is not named any more', async () => {
   await openTills(0)
