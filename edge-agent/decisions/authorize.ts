@@ -112,8 +112,12 @@ function isSoldHere(parts: JudgeParts, { request, device }: RequestContext): boo
   if (rightClassOf(action) !== 'release' || (!sale && !isByPad)) return false
   return keysOfTag(items, identifiers).some((key) => {
     const tag = ledger.till.tag(key)
-    const isOwn = tag?.status === 'paid' && tag.sender === '' && (tag.seq > ledger.journal.acked || !link.isOnline)
-    const isOfSale = isOwn && (!sale || tag.sale === sale.sale) && mayReleaseFor(parts, tag.sale ?? '', device)
+    const isNew = tag?.sender === '' && tag.seq > ledger.journal.acked
+    const isOfSale =
+      tag?.status === 'paid' &&
+      (isNew || !link.isOnline) &&
+      (!sale || tag.sale === sale.sale) &&
+      mayReleaseFor(parts, tag.sale ?? '', device)
     const recorder = (isOfSale && ledger.till.recorderOf(tag.sale ?? '')) || ''
     return isOfSale && parts.trust.policy?.policy.tillSales.agents.includes(recorder) !== true
   })

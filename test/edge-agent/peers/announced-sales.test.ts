@@ -89,7 +89,9 @@ it('a sale that is repeated where only a part of its notice came sells the rest 
     .tags.filter(({ name }) => [`S${keyOf(sold)}`, `E${came}`, `E${back}`].includes(name))
   const there = s.other.agent.ledger
   there.commits.now(() => {
-    for (const tag of said) there.till.receiveTag(tag, iss, s.platform.clock.wall(), () => true)
+    // By the agent's own clock, after the report about the first sale.
+    const nowMs = s.other.agent.clock.now().nowMs + 1
+    for (const tag of said) there.till.receiveTag(tag, iss, nowMs, () => true)
   })
   await post(s.other, 'returns', { returnId: 'back', epcs: [back], resellable: true })
   expect(await post(s.other, 'sales', sold)).toMatchObject({ warnings: [] })
@@ -150,29 +152,45 @@ it.each(['comes back', 'is voided'])(
   },
 )
 
-it('two agents that recorded one sale release its label once, after they have heard of each other', async () => {
+/** Two agents with a pad of one till, the one with the lower id first. */
+async function twoPads(tillId: string) {
   const { storeId } = s.shop
   const pads: { node: LanAgent; deviceId: string }[] = []
   for (let i = 0; i < 2; i++) {
     const { deviceId } = await s.shop.ok('registerDevice', { storeId, deviceType: 'self_checkout_detacher' })
-    await s.shop.ok('updateDevice', { deviceId, workflowType: 'pos_integrated', tillId: 'twice' })
+    await s.shop.ok('updateDevice', { deviceId, workflowType: 'pos_integrated', tillId })
     pads.push({ node: await s.addAgent(deviceId), deviceId })
   }
+  const ids = (pad: (typeof pads)[number]) => pad.node.agent.identity.agentId
+  return pads.sort((a, b) => (ids(a) < ids(b) ? -1 : 1)) as [(typeof pads)[number], (typeof pads)[number]]
+}
+const release = async ({ node, deviceId }: { node: LanAgent; deviceId: string }, epc: string) =>
+  (await node.agent.lanes.request({ deviceId, action: 'detach_hard_tag', identifiers: { epc } })).authorized
+
+it('two agents that recorded one sale release its label once, after they have heard of each other', async () => {
+  const [low, high] = await twoPads('twice')
   const [epc = ''] = await openTills(1)
   const sold = { ...sale(epc), tillId: 'twice' }
   s.onLan = () => 'cut'
-  for (const { node } of pads) await post(node, 'sales', sold)
+  for (const { node } of [low, high]) await post(node, 'sales', sold)
   s.onLan = () => 'pass'
-  for (const { node } of pads) node.agent.tillNotices.send()
-  const key = saleKeyOf(storeId, { saleId: sold.saleId, tillId: 'twice' })
-  const { till } = pads
-    .map(({ node }) => node.agent)
-    .sort((a, b) => (a.identity.agentId < b.identity.agentId ? 1 : -1))[0]!.ledger
-  await until('the other one', async () => till.recorderOf(key) !== undefined)
-  const answers = []
-  for (const { node, deviceId } of pads)
-    answers.push(await node.agent.lanes.request({ deviceId, action: 'detach_hard_tag', identifiers: { epc } }))
-  expect(answers.filter(({ authorized }) => authorized)).toHaveLength(1)
+  for (const { node } of [low, high]) node.agent.tillNotices.send()
+  const key = saleKeyOf(s.shop.storeId, { saleId: sold.saleId, tillId: 'twice' })
+  await until('the other one', async () => high.node.agent.ledger.till.recorderOf(key) !== undefined)
+  expect([await release(high, epc), await release(low, epc)]).toEqual([false, true])
+})
+
+it('the pad releases a sale that the till repeated at its agent, and the pad of the other agent no more', async () => {
+  const [low, high] = await twoPads('failed-over')
+  const [epc = ''] = await openTills(1)
+  const sold = { ...sale(epc), tillId: 'failed-over' }
+  await post(high.node, 'sales', sold)
+  await becomes(low.node, epc, 'paid')
+  expect(await release(low, epc)).toBe(false)
+  await post(low.node, 'sales', sold)
+  const key = saleKeyOf(s.shop.storeId, { saleId: sold.saleId, tillId: 'failed-over' })
+  await until('the other one', async () => high.node.agent.ledger.till.recorderOf(key) !== undefined)
+  expect([await release(high, epc), await release(low, epc)]).toEqual([false, true])
 })
 
 it('a code that an agent announced counts when its sale is recorded here, although that agent is not named any more', async () => {
