@@ -217,7 +217,8 @@ export class TillSales {
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
     const paidBy = isPaidNow ? saleKey : null
     for (const name of pieces.flatMap(({ names }) => names))
-      if (!announced || this.#isNewerThan(name, announced)) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
+      // An agent may stop before it has announced all tags of a sale. What is known of a tag may be newer.
+      if (!announced || !this.#known(name)) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
     const saved: StoredSale = {
       saleKey,
       tillId,
@@ -239,15 +240,6 @@ export class TillSales {
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { ...answer, synced: false }
-  }
-
-  /**
-   * True if nothing is known of a tag since another agent announced its sale: that agent stopped before it had announced
-   * all tags.
-   */
-  #isNewerThan(name: string, announced: { storedMs: number }): boolean {
-    const known = this.#known(name)
-    return !known || (known.sender !== '' && known.storedMs < announced.storedMs)
   }
 
   #goodsOf(sale: KeptSale, saleKey: string, nowMs: number) {

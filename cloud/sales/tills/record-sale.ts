@@ -338,8 +338,8 @@ async function bookSale(
 
 /**
  * Applies to a new sale what was reported of it before it was here, in the order of time: the returns that name it, its
- * void, and its pieces that came back by their tags or with another sale. What came back after its void belongs to
- * their next sale.
+ * void, and its pieces that came back by their tags or with another sale before. What came back after its void belongs
+ * to their next sale.
  */
 async function catchUp(
   call: Call,
@@ -350,10 +350,10 @@ async function catchUp(
   await saveSale(call.db, row)
   const waiting = await returnsAwaiting(call, store, incoming.key, codeHashes)
   const voidedMs = incoming.known?.state === 'void' ? incoming.known.stored_ms : Number.POSITIVE_INFINITY
-  const apply = async (returned: Row<'till_return'>) => {
-    await settlePieces(call, store, itemIds, { saleKey: incoming.key, untilMs: returned.stored_ms })
-    await applyWaiting(call, store, row.purchase_id, returned)
-  }
+  // Once, and not before each return: a sale has up to 2,000 pieces.
+  const [first] = waiting
+  if (first) await settlePieces(call, store, itemIds, { saleKey: incoming.key, untilMs: first.stored_ms })
+  const apply = async (returned: Row<'till_return'>) => applyWaiting(call, store, row.purchase_id, returned)
   for (const returned of waiting.filter((each) => each.stored_ms < voidedMs)) await apply(returned)
   if (voidedMs < Number.POSITIVE_INFINITY) await voidRecorded(call, store, row, { voidedMs })
   for (const returned of waiting.filter((each) => each.stored_ms >= voidedMs)) await apply(returned)

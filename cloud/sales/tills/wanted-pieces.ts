@@ -55,12 +55,18 @@ export async function wantedOf(
   const doubts = await doubtsOf(db, purchase)
   const lineOf = new Map(bound.map((unit) => [unit.item_id, unit.line_id]))
   const wanted = new Map<string, TagsOfLine>()
+  const boundOf = new Map(
+    [...groupBy(bound, (unit) => unit.line_id)].map(([lineId, units]) => {
+      const back = new Set(gone.get(lineId)?.unitNos)
+      return [lineId, units.filter((unit) => !back.has(unit.unit_no)).length]
+    }),
+  )
   /** Pieces of a line of which no tag is known, without those that this return names. */
   const withoutTag = (line: Row<'purchase_line'>) => {
     const back = gone.get(line.line_id)
-    const here = bound.filter((unit) => unit.line_id === line.line_id && !back?.unitNos.includes(unit.unit_no))
+    const here = boundOf.get(line.line_id) ?? 0
     const wish = wanted.get(line.line_id)
-    return piecesLeft(soldPieces(line), back?.quantity) - here.length - (wish ? wish.quantity - namedIn(wish) : 0)
+    return piecesLeft(soldPieces(line), back?.quantity) - here - (wish ? wish.quantity - namedIn(wish) : 0)
   }
   const itemOf = await itemsWith(db, tenant, [request])
   for (const { kind, id, isValid } of tags) {
