@@ -31,6 +31,8 @@ interface WantedPieces extends TagLists {
 interface Known {
   readonly purchase: Row<'purchase'>
   readonly units: readonly Row<'purchase_unit'>[]
+  /** Bound pieces by item. */
+  readonly unitOf: ReadonlyMap<string, Row<'purchase_unit'>>
   /** Release rights by line and number of the piece. */
   readonly rights: ReadonlyMap<string, UnitRight>
   /** Finds the items of named tags. */
@@ -52,9 +54,11 @@ export async function choosePieces(
 ): Promise<Pieces[]> {
   const { db } = call
   const rights = await rightsOfPurchase(db, purchase.purchase_id, 'release')
+  const units = await readUnits(db, purchase.purchase_id)
   const known: Known = {
     purchase,
-    units: await readUnits(db, purchase.purchase_id),
+    units,
+    unitOf: new Map(units.flatMap((unit) => (unit.bound === 1 && unit.item_id !== null ? [[unit.item_id, unit]] : []))),
     rights: new Map(rights.map((right) => [keyOf(right), right])),
     itemOf: await itemsWith(db, purchase.tenant, wanted),
   }
@@ -90,7 +94,8 @@ function piecesOfLine(
   path: string,
 ): Pieces {
   const left = piecesLeft(soldPieces(line), gone?.quantity)
-  const free = known.units.filter((unit) => unit.line_id === line.line_id && !gone?.unitNos.includes(unit.unit_no))
+  const back = new Set(gone?.unitNos)
+  const free = known.units.filter((unit) => unit.line_id === line.line_id && !back.has(unit.unit_no))
   const named = namedUnits(line, free, known, wish, path)
   const count = wish.quantity ?? (named.length > 0 ? named.length : left)
   if (count < named.length) throw invalid(`${path}quantity`, 'is less than the number of tags', 'too_many_items')
@@ -100,7 +105,8 @@ function piecesOfLine(
       left === 0 ? 'one of these lines was already refunded' : `only ${left} of "${line.name}" are left to refund`,
       { allowedNext: [] },
     )
-  const others = free.filter((unit) => !named.includes(unit)).sort((a, b) => rankOf(a, known) - rankOf(b, known))
+  const isNamed = new Set(named)
+  const others = free.filter((unit) => !isNamed.has(unit)).sort((a, b) => rankOf(a, known) - rankOf(b, known))
   // Pieces of goods without tags have no unit. They come back before those with a known tag.
   const withoutUnit = Math.max(0, left - free.length)
   const first = others.filter((unit) => rankOf(unit, known) < TAG_IS_OFF).length
@@ -144,19 +150,20 @@ function namedUnits(
 ): Row<'purchase_unit'>[] {
   const units: Row<'purchase_unit'>[] = []
   const items = new Set<string>()
+  const isFree = new Set(free)
+  const unknown = free.filter((unit) => rankOf(unit, known) === 1).values()
   const { store_id: storeId } = known.purchase
   for (const { path: where, identifiers } of tagsIn(wish, path)) {
     const item = known.itemOf(identifiers)
     if (item?.store_id !== storeId) throw invalid(where, ITEM_UNKNOWN, 'item_unknown')
     if (items.has(item.item_id)) continue
     items.add(item.item_id)
-    const own = known.units.find((unit) => unit.bound === 1 && unit.item_id === item.item_id)
+    const own = known.unitOf.get(item.item_id)
     const isOfLine = own?.line_id === line.line_id
-    if (isOfLine && !free.includes(own))
+    if (isOfLine && !isFree.has(own))
       throw precondition('already_refunded', `${where}: this piece was already refunded`, { allowedNext: [] })
-    const unknown = free.find((unit) => !units.includes(unit) && rankOf(unit, known) === 1)
     const isAlike = !own && item.product_id === line.product_id && item.item_status === 'sellable'
-    const unit = isOfLine ? own : isAlike ? unknown : undefined
+    const unit = isOfLine ? own : isAlike ? unknown.next().value : undefined
     if (!unit)
       throw invalid(where, 'is not a piece of this line: name a tag of these goods, or send `quantity` without tags')
     units.push(unit)
