@@ -145,6 +145,7 @@ function authorizationRow(
     action: protectionAction,
     right_class: 'release',
     count: 1,
+    exchanges: 0,
     purchase_id,
     item_id,
     ith_kind: 'epc',
