@@ -326,7 +326,7 @@ export class TillReports {
   /**
    * Stores what another agent announced, if it is newer than what is known: the higher rank counts, and of equal ranks
    * the status at which gates alarm. What an agent announced that is not `isTrusted` any more is unknown. What this agent
-   * already knew from its items when it took its own report is older than that report, which then gets a higher rank,
+   * surely knew from its items when it took its own report is older than that report, which then gets a higher rank,
    * for the agents that heard of both. Returns whether the announcement was stored.
    */
   receiveTag(
@@ -338,7 +338,8 @@ export class TillReports {
     const stored = this.tag(name)
     const known = stored && (stored.sender === '' || isTrusted(stored.sender)) ? stored : undefined
     const isSame = known?.rank === rank && known.status === status
-    if (known && known.sender === '' && ver !== null && known.epoch === epoch && ver <= known.seen) {
+    // At the same place the order is open: an acknowledged report that changes no item gets the place of the one before.
+    if (known && known.sender === '' && ver !== null && known.epoch === epoch && ver < known.seen) {
       const isOutranked = rank > known.rank || (rank === known.rank && !isSame)
       if (isOutranked) this.#saveTag.run({ ...known, rank: nextRank(rank, known.storedMs), change: this.#next() })
       return false

@@ -111,6 +111,21 @@ it('a return that is repeated at another agent takes nothing back of the next sa
   expect([s.home, s.other].map((node) => statusAt(node, epc))).toEqual(['paid', 'paid'])
 })
 
+it('a return at the same place of the items as a sale may be the later one, so its goods alarm', async () => {
+  const [epc = ''] = await openTills(1)
+  await post(s.other, 'sales', sale(epc))
+  const { till, commits } = s.other.agent.ledger
+  const [epoch, ver] = s.other.agent.items.position()
+  const rank = (till.tag(`E${epc}`)?.rank ?? 0) + 1
+  const back = { name: `E${epc}`, status: 'sellable' as const, rank, epoch, ver, sale: null }
+  const receive = (place: number) =>
+    commits.now(() => till.receiveTag({ ...back, ver: place }, s.home.agent.identity.agentId, 1, () => true))
+  expect([receive(ver - 1), statusAt(s.other, epc)]).toEqual([false, 'paid'])
+  expect(receive(ver)).toBe(false)
+  commits.now(() => till.receiveTag({ ...back, rank: rank + 7 }, s.home.agent.identity.agentId, 1, () => true))
+  expect(statusAt(s.other, epc)).toBe('sellable')
+})
+
 it('a sale that was voided in the cloud makes no tags paid when it is sent again to an agent', async () => {
   const [epc = ''] = await openTills(1)
   s.isUp = true

@@ -242,9 +242,10 @@ it('what the items contained before a sale is older than this sale, although its
     await s.home.agent.link.poll()
     return s.home.agent.ledger.journal.waiting === 0
   })
-  await until('the return in the items there', async () => {
+  const later = await s.shop.newItem(s.shop.products[0])
+  await until('the return, and a later item, there', async () => {
     await s.other.agent.link.poll()
-    return statusAt(s.other, epc) === 'returned'
+    return statusAt(s.other, epc) === 'returned' && statusAt(s.other, later.epc) === 'sellable'
   })
   await s.cutCloud()
   await post(s.other, 'sales', sale(epc))
