@@ -1,5 +1,5 @@
 import type { TillEvidence } from '../../policy/journal.ts'
-import type { KeptReturn, KeptSale } from '../../policy/till-sale.ts'
+import type { KeptReturn, KeptSale, SaleName } from '../../policy/till-sale.ts'
 import type { TillTag } from '../items/till-tags.ts'
 
 /** Journal rows of what a till reports. */
@@ -28,4 +28,18 @@ export function returnRow(
 ): Extract<TillEvidence, { kind: 'sale_return' }> {
   const isNamed = request.receipt !== undefined || request.codeHash !== null
   return { kind: 'sale_return', return: request, ...(isNamed && saleKey !== undefined && { sale: saleKey }) }
+}
+
+/** The row of a void. */
+export function voidRow(
+  { saleId, tillId, series }: SaleName,
+  reason: string | undefined,
+): Extract<TillEvidence, { kind: 'sale_void' }> {
+  return {
+    kind: 'sale_void',
+    saleId,
+    ...(tillId !== undefined && { tillId }),
+    ...(series !== undefined && { series }),
+    ...(reason !== undefined && { reason }),
+  }
 }

@@ -1,4 +1,3 @@
-import type { JournalBody } from '../../policy/journal.ts'
 import {
   hourOfSale,
   keptReturn,
@@ -44,7 +43,7 @@ import {
   type VoidAnswer,
 } from './assess-sale.ts'
 import { GoodsBack, type SoldPiece } from './goods-back.ts'
-import { returnRow, saleRow } from './till-rows.ts'
+import { returnRow, saleRow, voidRow } from './till-rows.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import type { QueueShares } from './queue-shares.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
@@ -211,7 +210,10 @@ export class TillSales {
     const answer = { ...assessed.answer, warnings: warningsFor(sale, becomes, isElsewhere, assessed.answer.warnings) }
     const resold = becomes === 'paid' ? this.#resold(sale, pieces) : []
     const evidence = { ...saleRow(sale, items, { resold, announced, mayReturn }), ...this.#untimed() }
-    const seq = journal.append({ atMs: nowMs, evidence })
+    const ofSale = journal.append({ atMs: nowMs, evidence })
+    // The void is another agent's row, which the cloud may not have: its tags count as void until the cloud has it.
+    const isVoidedElsewhere = end?.status === 'cancelled' && end.sender !== ''
+    const seq = isVoidedElsewhere ? journal.append({ atMs: nowMs, evidence: voidRow(sale, undefined) }) : ofSale
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq, contentKey(content))
     if (announced) till.noteRecorder(saleKey, announced.sender, this.#parts.agentId, nowMs)
     this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
@@ -320,18 +322,12 @@ export class TillSales {
     const { storeId, ledger } = this.#parts
     const saleKey = saleKeyOf(storeId, name)
     const known = ledger.till.sale(saleKey)
-    const { saleId, tillId, series } = name
+    const { saleId, tillId } = name
     // Another agent may have announced the sale.
     const isSold = this.#known(`S${saleKey}`) !== undefined
     if (known?.state === 'void')
       return { saleId, waiting: known.content === '' && !isSold, items: [], synced: known.seq <= ledger.journal.acked }
-    const evidence: JournalBody['evidence'] = {
-      kind: 'sale_void',
-      saleId,
-      ...(tillId !== undefined && { tillId }),
-      ...(series !== undefined && { series }),
-      ...(reason !== undefined && { reason }),
-    }
+    const evidence = voidRow(name, reason)
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
     const to = { status: 'cancelled', nowMs, seq } as const
     const items = this.#back.moveBack(this.#back.tagsOfSale(saleKey), to)

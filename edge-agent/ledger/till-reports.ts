@@ -301,22 +301,10 @@ export class TillReports {
     if (!end || (end.sender !== '' && !isTrusted(end.sender))) return { names: [], count: 0 }
     const { status, sender, storedMs, seq, epoch, ver } = end
     const paid = this.#paidRows(saleKey)
+    const ended = { status, sender, storedMs, seq, epoch, ver, sale: saleKey, seen: 0 }
     for (const { name, rank } of paid) {
       const change = sender === '' ? this.#next() : 0
-      const ended = {
-        name,
-        status,
-        rank: nextRank(rank, storedMs),
-        sender,
-        storedMs,
-        seq,
-        epoch,
-        ver,
-        change,
-        sale: saleKey,
-        seen: 0,
-      }
-      this.#saveTag.run(ended)
+      this.#saveTag.run({ ...ended, name, rank: nextRank(rank, storedMs), change })
     }
     // Where the items contain the end of the sale, they contain that of its tags.
     const contained = ver === null ? 0 : this.#containEnd.run({ saleKey, status, sender, epoch, ver }).changes

@@ -67,9 +67,12 @@ export function historyOf(
   const unnamed = allReturns.filter(({ saleKey, namesTag }) => saleKey === undefined || namesTag)
   const endings: Ending[] = inTime([...unnamed, ...(others ? [others] : [])])
   const piece = new Piece(returns, namedAt)
-  for (const sale of inTime(sales.filter(({ key }) => !returns.has(key)))) {
+  const isNamed = new Set(returns.keys())
+  for (const sale of inTime(sales.filter(({ key, isAgain }) => isAgain || !isNamed.has(key)))) {
     for (const ending of earlierThan(sale, endings)) piece.end(ending)
-    piece.sell(sale)
+    // Its own return is named, but its seller also knew of one before.
+    if (isNamed.has(sale.key)) piece.knowReturnBefore(sale)
+    else piece.sell(sale)
   }
   for (const ending of endings) piece.end(ending)
   return { owner: piece.owner, isBack: piece.isBack, returns }
@@ -97,14 +100,18 @@ class Piece {
     this.isBack = namedAt.size > 0
   }
 
-  sell(sale: SaleOfPiece): void {
+  /** Ends what was before a sale whose seller knew that the piece had come back. */
+  knowReturnBefore(sale: SaleOfPiece): void {
     const { owner } = this
-    if (sale.isAgain && (owner !== undefined || !this.#isReturned)) {
-      const key = owner === OTHERS ? undefined : owner
-      this.#missing.push({ key, next: sale })
-      if (key !== undefined) this.#returns.set(key, undefined)
-      this.owner = undefined
-    }
+    if (!sale.isAgain || (owner === undefined && this.#isReturned)) return
+    const key = owner === OTHERS ? undefined : owner
+    this.#missing.push({ key, next: sale })
+    if (key !== undefined) this.#returns.set(key, undefined)
+    this.owner = undefined
+  }
+
+  sell(sale: SaleOfPiece): void {
+    this.knowReturnBefore(sale)
     if (this.owner === undefined) this.isBack = false
     this.owner ??= sale.key
     this.#isReturned = false

@@ -142,6 +142,18 @@ it('a sale that was voided in the cloud makes no tags paid when it is sent again
   expect(statusAt(s.home, epc)).toBe('cancelled')
 })
 
+it('an agent reports the void of another agent with the sale that it voids', async () => {
+  const [epc = ''] = await openTills(1)
+  const sold = sale(epc)
+  await post(s.home, 'sales', sold)
+  await becomes(s.other, epc, 'paid')
+  await post(s.home, 'sales/void', { saleId: sold['saleId'] })
+  await becomes(s.other, epc, 'cancelled')
+  expect(await post(s.other, 'sales', sold)).toMatchObject({ warnings: [{ code: 'sale_is_void' }] })
+  const kinds = s.other.agent.ledger.journal.unsent(100).rows.map((row) => row.body.evidence?.kind)
+  expect(kinds.slice(-2)).toEqual(['sale', 'sale_void'])
+})
+
 it.each(['comes back', 'is voided'])(
   'the pad releases a tag again after it %s at another agent and is sold again',
   async (how) => {

@@ -31,6 +31,13 @@ describe('the history of a piece', () => {
     expect(told(sales, [back('r2', 300), back('r1', 100)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
   })
 
+  it('knows of the return before a sale that came back by its number', () => {
+    const sales = [sale('s1', 0), sale('s2', 200, 'A', true)]
+    const named = back('r2', 300, 'A', 's2')
+    expect(told(sales, [named])).toEqual([undefined, { s1: undefined, s2: 'r2' }])
+    expect(told(sales, [named, back('r1', 100)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+  })
+
   it('leaves a piece that was sold twice with its first sale', () => {
     expect(told([sale('s1', 0), sale('s2', 200)], [])).toEqual(['s1', {}])
     expect(told([sale('s1', 0), sale('s2', 200)], [back('r', 300)])).toEqual([undefined, { s1: 'r' }])
