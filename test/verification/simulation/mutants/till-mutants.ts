@@ -13,11 +13,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'sale-not-journalled',
     what: 'The agent answers a sale without a row in its journal.',
     changes: [
-      change(
-        SALES,
-        'const seq = journal.append({ atMs: nowMs, evidence });\n        if (isPaidNow',
-        'const { seq } = journal.head;\n        if (isPaidNow',
-      ),
+      change(SALES, 'const ofSale = journal.append({ atMs: nowMs, evidence });', 'const ofSale = journal.head.seq;'),
     ],
     faults: ['tills'],
   },
