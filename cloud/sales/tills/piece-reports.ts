@@ -150,6 +150,12 @@ export function historyOfReports(
   return historyOf(next ? [...sales, next] : sales, returns, others)
 }
 
+/** The report of a return before this sale, which its seller knew, and whose money is not booked here. */
+function returnedBefore({ report_key: key, at_ms: atMs }: Report) {
+  const money = { purchase_id: null, sale_key: null, is_booked: 1 }
+  return { ...money, report_key: `before ${key}`, at_ms: atMs - 1, is_again: 0, names_tag: 0 }
+}
+
 /**
  * Notes the sale at the returns of its pieces, before it becomes void: they are about no other sale. A return that a till
  * took after the void is about another one, which may be on its way.
@@ -162,10 +168,17 @@ export async function keepReturnsOf(
 ): Promise<void> {
   const reports = await pieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
-  const backs = [...reports].flatMap(([itemId, ofItem]) => {
+  const backs: Report[] = []
+  // Its seller knew that the piece had come back before, and that report is not here yet: this outlasts the void.
+  const before: Report[] = []
+  for (const [itemId, ofItem] of reports) {
     const { returns } = historyOfReports(ofItem, others.get(itemId))
-    return ofItem.filter((report) => report.report_key === returns.get(saleKey))
-  })
+    backs.push(...ofItem.filter((report) => report.report_key === returns.get(saleKey)))
+    const sale = ofItem.find((report) => report.report_key === saleKey)
+    const isMissing = [...returns].some(([key, back]) => key !== saleKey && back === undefined)
+    if (sale?.is_again === 1 && isMissing) before.push({ ...sale, ...returnedBefore(sale) })
+  }
+  await saveReports(call.db, before)
   await saveReports(
     call.db,
     backs.map((back) =>

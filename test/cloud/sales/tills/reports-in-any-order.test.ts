@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pruneSales } from '../../../../cloud/sales/tills/due-sales.ts'
 import type { TillEvidence } from '../../../../policy/journal.ts'
-import { keptReturn, keptSale, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
+import { keptReturn, keptSale, saleTagHash, type TillReturn, type TillSale } from '../../../../policy/till-sale.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
@@ -132,6 +132,18 @@ describe('a piece', () => {
       expect([await refundedOf(first), (await unclear()) - before]).toEqual([15, 0])
     },
   )
+
+  it('that came back at an agent that is offline, and whose next sale is voided, is not paid', async () => {
+    const epc = await piece()
+    const [first, again] = [sale(60, line(1_000, [epc])), sale(20, line(1_000, [epc]))]
+    await report(home, 60, sold(first))
+    await report(other, 20, sold(again, { resold: [saleTagHash({ kind: 'epc', id: epc, isValid: true })] }))
+    expect(await statusOf(epc)).toBe('paid')
+    await report(other, 10, voided(again))
+    expect(await statusOf(epc)).toBe('cancelled')
+    await report(home, 40, back(requestOf({ epcs: [epc] })))
+    expect([await statusOf(epc), await refundedOf(first)]).toEqual(['cancelled', 10])
+  })
 
   it('that is sold twice and comes back by its tag stays unsold when its first sale is voided', async () => {
     for (const isVoidOfFirst of [true, false]) {
