@@ -241,7 +241,7 @@ export class TillSales {
     if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
     if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
-    return { ...answer, synced: false }
+    return { synced: false, ...answer }
   }
 
   #goodsOf(sale: KeptSale, saleKey: string, nowMs: number) {
@@ -406,7 +406,7 @@ export class TillSales {
       storedMs: nowMs,
       seq,
     })
-    return { ...answer, synced: false }
+    return { synced: false, ...answer }
   }
 
   /** The sale that a return names; undefined if it names none that this agent can find. */

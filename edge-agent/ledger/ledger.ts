@@ -301,10 +301,8 @@ export class Ledger {
     claimRequest: ClaimRequest,
     event: (claimed: ClaimResult & { ok: true }) => ProtectionEvent | undefined,
   ): ClaimResult {
-    const request = {
-      ...claimRequest,
-      receipt: claimRequest.receipt ?? this.claims.receiptRightsOf(claimRequest.nonce),
-    }
+    const receipt = claimRequest.receipt ?? this.claims.receiptRightsOf(claimRequest.nonce)
+    const request = Object.assign({ receipt }, claimRequest, { receipt })
     const { redemptionId, homeRequestId, candidates, nowMs: atMs } = request
     if (request.isStillValid?.() === false) return NEEDS_STAFF
     // If the home request is not open, another claim used the request, or the agent abandoned the request after a

@@ -130,7 +130,7 @@ export function signSaleReceipt(
   by: Signer,
 ): string {
   const entries = goods.length > MAX_ENTRIES ? undefined : goods
-  return signReceipt({ ...claims, units: entries?.length ?? 0, ...(entries && { entries }) }, by)
+  return signReceipt({ units: entries?.length ?? 0, ...claims, ...(entries && { entries }) }, by)
 }
 
 /** `isOfAgent`: an agent signed it for a sale of a till (`signSaleReceipt`); `iss` is that agent. */

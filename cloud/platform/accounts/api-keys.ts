@@ -98,7 +98,7 @@ const byId = prepared((db, p: { keyId: string }) => keys(db).where('key_id', '='
 export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise<KeyCaller | undefined> {
   const [row] = await byHash(db, { hash: hashOfKey(key) })
   const caller = row && callerOf(row, nowMs)
-  return caller && { ...caller, keyGeneration: Number(row.generation ?? 0) }
+  return caller && { keyGeneration: Number(row.generation ?? 0), ...caller }
 }
 
 /** Like `findKeyCaller`, by the id of the key and without `keyGeneration`. */

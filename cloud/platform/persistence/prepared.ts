@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
-import { assert } from '../../../policy/assert.ts'
+import { assert, BrokenInvariant } from '../../../policy/assert.ts'
 import type { Db } from './database.ts'
 
 /** Possible numbers of rows in one insert: few, because each number needs its own compiled statement. */
@@ -34,7 +34,7 @@ function placeholdersOf<P extends object>(): P {
 function boundValue(parameter: unknown, parameters: object): unknown {
   if (!(parameter instanceof Placeholder)) return parameter
   const value = (parameters as Record<string, unknown>)[parameter.name]
-  assert(value !== undefined, `parameter ${parameter.name} is missing`)
+  if (value === undefined) throw new BrokenInvariant(`parameter ${parameter.name} is missing`)
   return value
 }
 
@@ -130,7 +130,7 @@ export function preparedInsert<R extends object, O>(
       assert(Object.keys(row).length === columns.length, 'a row has other columns than the first one had')
       for (const name of columns) {
         const value = (row as Record<string, unknown>)[name]
-        assert(value !== undefined, `column ${name} is missing`)
+        if (value === undefined) throw new BrokenInvariant(`column ${name} is missing`)
         parameters.push(value)
       }
     }

@@ -47,14 +47,14 @@ export async function loadItemTarget(call: Call, request: AuthorizationRequest):
   const lease = applyOverride(call, context, await leaseOf(call, request, found))
   const known = requestFacts(request)
   const facts = {
-    ...known,
-    isOtherStores: known.isOtherStores || (!found && (await namesLineOfOtherStore(call, request))),
-    isOtherTill: known.isOtherTill || found?.isOtherTill === true,
-    token: known.token ?? ((await coversOther(call, request, found)) ? ('token_invalid' as const) : undefined),
     item: found?.facts ?? null,
     identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
     mustBeRead: found?.mustBeRead ?? false,
     right: found?.isUntagged ? ('none' as const) : lease.right,
+    ...known,
+    isOtherStores: known.isOtherStores || (!found && (await namesLineOfOtherStore(call, request))),
+    isOtherTill: known.isOtherTill || found?.isOtherTill === true,
+    token: known.token ?? ((await coversOther(call, request, found)) ? ('token_invalid' as const) : undefined),
   }
   return {
     // Staff who open a fixture once more use no right.

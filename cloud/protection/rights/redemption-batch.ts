@@ -101,7 +101,7 @@ export class RedemptionBatch {
 
   /** Adds a redemption. Returns false if the redemption exists already. */
   async add(redemption: NewRedemption): Promise<boolean> {
-    const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
+    const row = { outcome: null, resolved_by: null, reported: null, ...redemption }
     const name = redemptionName(row)
     const [hasId, hasLine] = [this.#ids.has(row.redemption_id), row.line_id === null || this.#lines.has(row.line_id)]
     if (!hasId || !hasLine) {

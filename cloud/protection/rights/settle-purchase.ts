@@ -15,8 +15,8 @@ export async function unitOf(
 ): Promise<UnitKey | undefined> {
   if (line_id === null || unit_no === null || right_class === null) return undefined
   const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
-  const right = await redemptions.right({ ...key, purchaseId: '' })
-  return { ...key, purchaseId: right?.purchase_id ?? '' }
+  const right = await redemptions.right({ purchaseId: '', ...key })
+  return { purchaseId: right?.purchase_id ?? '', ...key }
 }
 
 /**

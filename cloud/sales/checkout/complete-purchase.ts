@@ -132,7 +132,7 @@ async function withFacts(db: Db, units: readonly Omit<ReceiptUnit, 'facts'>[]): 
   return units.map((unit) => {
     const { item, line } = unit
     const { category = '', brand = '' } = item ? factsOfItem(item, valueOf(line), products) : lineFacts(line)
-    return { ...unit, facts: { category, brand, priceCent: valueOf(line) } }
+    return { facts: { category, brand, priceCent: valueOf(line) }, ...unit }
   })
 }
 

@@ -140,7 +140,7 @@ export async function priceLines(
     const items = namedItems(known, store, line, path, named)
     const whereOf: WhereOf = (item) => named.get(item.item_id) ?? path
     const result = await priceLine(db, known, store, line, items, path, whereOf)
-    priced.push({ ...result, unit: unitOfLine(line, items, nowMs, path, whereOf) })
+    priced.push({ unit: unitOfLine(line, items, nowMs, path, whereOf), ...result })
   }
   assertNotExpired(priced, dayOf(nowMs), named)
   await assertNotRecalled(db, store, priced, named)
@@ -261,7 +261,6 @@ async function priceLine(
     assertAreOf(product, items, whereOf)
     const weighed = weighedLine(store, product, scanned?.label, line, path)
     return {
-      ...common,
       name: (known.mayRename ? line.name : undefined) ?? product.name,
       priceCent: weighed ? weighedCent(weighed) : product.price_cent,
       vat: product.vat as 7 | 19,
@@ -274,6 +273,7 @@ async function priceLine(
       requiresHumanVerification: product.requires_human_verification === 1,
       deposit: depositOf(product),
       weighed,
+      ...common,
     }
   }
   const own = registeredPrice(items, whereOf)

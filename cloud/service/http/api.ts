@@ -216,8 +216,8 @@ class OperationHandler {
     const requestId = newId('req', this.#services.platform)
     // Sets the CORS headers before the first check, so that web pages can read errors, too.
     const headers: Record<string, string> = {
-      ...JSON_HEADERS,
       'x-request-id': requestId,
+      ...JSON_HEADERS,
       ...corsHeaders(this.#operations.get(name), c.req.header('authorization')),
     }
     const incoming: Incoming = { c, name, requestId, headers }

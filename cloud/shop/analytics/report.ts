@@ -63,7 +63,9 @@ function toReport(
   activeOffers: number,
 ): AnalyticsReport {
   return {
-    ...head,
+    storeId: head.storeId,
+    date: head.date,
+    period: head.period,
     scanAndGo: {
       sessions: day.sessions,
       completedCheckouts: day.completed_checkouts,

@@ -146,7 +146,7 @@ export async function addToDay(
   day: string,
   counts: Partial<DayCounts>,
 ): Promise<void> {
-  await addDay(db, { ...EMPTY_DAY, ...counts, store_id, tenant, day })
+  await addDay(db, { store_id, tenant, day, ...EMPTY_DAY, ...counts })
 }
 
 /** Adds to the VAT totals of a day: those of the store's tills with `is_till` 1, else those of untag. */
@@ -156,7 +156,7 @@ export async function addToVat(
   key: Pick<VatRow, 'day' | 'rate' | 'is_till'>,
   counts: Partial<VatCounts>,
 ): Promise<void> {
-  await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, ...key })
+  await addVat(db, { store_id, tenant, ...key, ...NO_VAT, ...counts })
 }
 
 /** Days of a store with data between two dates, both inclusive, in order. */

@@ -95,10 +95,10 @@ async function insertIntoStore(
   const { price_cent = 0, old_price_cent = null } = priceColumns(input)
   const listing = { store_id: store.store_id, price_cent, old_price_cent, updated_ms: call.nowMs }
   const made = { tenant: store.tenant, ean: input.ean, nowMs: call.nowMs }
-  const added = newProductRow(input, { ...made, productId: newId('prd', call.services.platform) })
+  const added = newProductRow(input, { productId: newId('prd', call.services.platform), ...made })
   const isNew = await addNewProduct(call.db, added, listing)
   const after = isNew ? added : await listSharedProduct(call, added, listing)
-  const product = toProduct(pricedAt(after, { ...listing, product_id: after.product_id }))
+  const product = toProduct(pricedAt(after, { product_id: after.product_id, ...listing }))
   return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
 }
 

@@ -3,7 +3,7 @@ import { prepared, preparedForMany } from '../../platform/persistence/prepared.t
 import { eansOf, comparableCode, whyUnknown } from './ean.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { fieldColumns, NO_FIELDS } from './product-fields.ts'
+import { NO_FIELDS, setFieldColumns } from './product-fields.ts'
 import { documentOf, type NumberedListing } from './render.ts'
 import type { PricedProduct, ProductChanges, ProductInput } from './schema.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
@@ -17,17 +17,26 @@ export interface PosOrigin {
 }
 
 /** Returns the columns for the product fields that are the same in all stores. Omits fields that are undefined. */
-export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<Row<'product'>> {
+export function sharedColumns(stated: SharedFields): Partial<Row<'product'>> {
+  const columns: Partial<Row<'product'>> = {}
+  setSharedColumns(columns, stated)
+  return columns
+}
+
+type SharedFields = Omit<ProductChanges, 'price' | 'oldPrice'>
+
+function setSharedColumns(row: Partial<Row<'product'>>, stated: SharedFields): void {
   const { name, vat, brand, tagged, flags } = stated
   const isAgeChecked = flags?.requiresHumanVerification
-  return {
-    ...(name !== undefined && { name, name_lower: name.toLowerCase() }),
-    ...(vat !== undefined && { vat }),
-    ...fieldColumns(stated),
-    ...(brand !== undefined && { brand_lower: brand?.toLowerCase() ?? null }),
-    ...(tagged !== undefined && { tagged: Number(tagged) }),
-    ...(isAgeChecked !== undefined && { requires_human_verification: Number(isAgeChecked) }),
+  if (name !== undefined) {
+    row.name = name
+    row.name_lower = name.toLowerCase()
   }
+  if (vat !== undefined) row.vat = vat
+  setFieldColumns(row, stated)
+  if (brand !== undefined) row.brand_lower = brand?.toLowerCase() ?? null
+  if (tagged !== undefined) row.tagged = Number(tagged)
+  if (isAgeChecked !== undefined) row.requires_human_verification = Number(isAgeChecked)
 }
 
 /** Converts prices from EUR to cents. Omits prices that are undefined. */
@@ -59,30 +68,27 @@ export function newProductRow(
   const { price_cent = 0, old_price_cent: stated = null } = priceColumns(input)
   // A till may state an old price that is not above the price.
   const old_price_cent = stated !== null && stated < price_cent ? null : stated
-  const blank = {
-    ...NO_FIELDS,
-    brand_lower: null,
-    media_snapshot: null,
-    from_pos: 0,
-    pos_product_id: null,
-    requires_human_verification: 0,
-    tagged: 1,
-  }
-  return {
+  const row: Row<'product'> = {
     product_id: made.productId,
     tenant: made.tenant,
     ean: made.ean,
-    ...blank,
-    price_cent,
-    old_price_cent,
     name: input.name,
     name_lower: '',
     vat: input.vat,
-    ...sharedColumns(input),
-    ...originColumns(made.pos),
+    price_cent,
+    old_price_cent,
+    brand_lower: null,
+    media_snapshot: null,
+    tagged: 1,
+    requires_human_verification: 0,
+    from_pos: made.pos ? 1 : 0,
+    pos_product_id: made.pos?.posProductId ?? null,
     created_ms: made.nowMs,
     updated_ms: made.nowMs,
+    ...NO_FIELDS,
   }
+  setSharedColumns(row, input)
+  return row
 }
 
 /** Merges columns into a product row. Returns `before` itself if nothing changes. */

@@ -1,8 +1,8 @@
 import { foldText } from '../../../policy/fold-text.ts'
-import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
+import { eurosOf, iso } from '../../platform/operations/fields.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { searchTermsOf } from './search-queries.ts'
-import { FIELD_NAMES, fieldsOfRow } from './product-fields.ts'
+import { addFieldsOfRow, FIELD_NAMES } from './product-fields.ts'
 import type { PricedProduct, Product } from './schema.ts'
 import { z } from 'zod'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
@@ -87,27 +87,26 @@ type Listing = Pick<Row<'store_product'>, 'store_id' | 'product_id' | 'price_cen
 /** A listing that is stored, or is about to be stored. */
 export type NumberedListing = Listing & Pick<Row<'store_product'>, 'listing_no'>
 
-/** Converts a row to the API form. */
+/** Converts a row to the API form. Sets the fields one by one, because each scan and each import pays for it. */
 export function toProduct(row: PricedProduct): Product {
-  return {
-    productId: row.product_id,
-    ...definedFields({ storeId: row.store_id }),
-    ean: row.ean,
-    name: row.name,
-    price: eurosOf(row.price_cent),
-    ...definedFields({ oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent) }),
-    vat: row.vat as 7 | 19,
-    ...fieldsOfRow(row),
-    ...definedFields({ media: row.media_snapshot === null ? null : { snapshot: row.media_snapshot } }),
-    tagged: row.tagged === 1,
-    flags: { requiresHumanVerification: row.requires_human_verification === 1 },
-    fromPos: row.from_pos === 1,
-    posProductId: row.pos_product_id,
-    nameLower: row.name_lower,
-    ...definedFields({ brandLower: row.brand_lower }),
-    createdAt: iso(row.created_ms),
-    updatedAt: iso(Math.max(row.updated_ms, row.priced_ms)),
-  }
+  const product: Partial<Product> = { productId: row.product_id }
+  if (row.store_id !== null) product.storeId = row.store_id
+  product.ean = row.ean
+  product.name = row.name
+  product.price = eurosOf(row.price_cent)
+  if (row.old_price_cent !== null) product.oldPrice = eurosOf(row.old_price_cent)
+  product.vat = row.vat as 7 | 19
+  addFieldsOfRow(product, row)
+  if (row.media_snapshot !== null) product.media = { snapshot: row.media_snapshot }
+  product.tagged = row.tagged === 1
+  product.flags = { requiresHumanVerification: row.requires_human_verification === 1 }
+  product.fromPos = row.from_pos === 1
+  product.posProductId = row.pos_product_id
+  product.nameLower = row.name_lower
+  if (row.brand_lower !== null) product.brandLower = row.brand_lower
+  product.createdAt = iso(row.created_ms)
+  product.updatedAt = iso(Math.max(row.updated_ms, row.priced_ms))
+  return product as Product
 }
 
 /** The document of a product: its API form as JSON. */
@@ -118,7 +117,7 @@ export function documentOf(row: PricedProduct): string {
 /** Adds the price of one store to a product row. */
 export function pricedAt(product: Row<'product'>, listing: Listing): PricedProduct {
   const { store_id, price_cent, old_price_cent, updated_ms } = listing
-  return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
+  return { store_id, priced_ms: updated_ms, ...product, price_cent, old_price_cent }
 }
 
 /** Category by which listings are filtered and counted; null without a category. */

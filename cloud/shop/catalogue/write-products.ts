@@ -85,7 +85,7 @@ class IndexChanges {
 
   async write(db: Db): Promise<void> {
     await this.#writeRemoved(db)
-    const rows = this.#added.inOrder().map(({ entries, ...key }) => ({ ...key, products: entries.join('') }))
+    const rows = this.#added.inOrder().map(({ entries, ...key }) => ({ products: entries.join(''), ...key }))
     for (const chunk of insertChunks(rows)) await appendListings(db, chunk)
   }
 
@@ -100,7 +100,7 @@ class IndexChanges {
       for (const { products, ...key } of await rowsAt(db, chunk)) {
         const rest = withoutEntries(products, new Set(this.#removed.of(key)?.entries))
         if (rest === '') empty.push(key)
-        else kept.push({ ...key, products: rest })
+        else kept.push({ products: rest, ...key })
       }
       for (const rows of insertChunks(empty)) await deleteRows(db, rows)
       for (const rows of insertChunks(kept)) await replaceRows(db, rows)
@@ -256,16 +256,21 @@ const upsertRefreshes = preparedInsert((db, rows: readonly Row<'listing_refresh'
  * neighbouring EANs conflict.
  */
 export async function addNewProduct(db: Db, after: Row<'product'>, listing: PriceInStore): Promise<boolean> {
-  const added = await db
-    .insertInto('product')
-    .values(after)
-    .onConflict((c) => c.columns(['tenant', 'ean']).doNothing())
-    .returning(NEXT_LISTING_NUMBER.as('listing_no'))
-    .executeTakeFirst()
+  const [added] = await insertNewProduct(db, [after])
   if (added)
-    await writeListings(db, [{ product: after, stored: undefined, listing: { ...listing, ...added }, isNews: false }])
+    await writeListings(db, [
+      { product: after, stored: undefined, listing: numbered(listing, added.listing_no), isNews: false },
+    ])
   return added !== undefined
 }
+
+const insertNewProduct = preparedInsert((db, rows: readonly Row<'product'>[]) =>
+  db
+    .insertInto('product')
+    .values(rows)
+    .onConflict((c) => c.columns(['tenant', 'ean']).doNothing())
+    .returning(NEXT_LISTING_NUMBER.as('listing_no')),
+)
 
 /** A write whose listing, if it has one, has a number. */
 type NumberedWrite = ProductWrite & { listing: Omit<NumberedListing, 'product_id'> | undefined }
@@ -278,8 +283,12 @@ async function withNumbers(db: Db, writes: readonly ProductWrite[]): Promise<Num
     if (!listing) return { ...write, listing }
     const listing_no = listing.listing_no ?? here?.listing_no ?? numbers.shift()
     assert(listing_no !== undefined, 'a new listing got no number')
-    return { ...write, listing: { ...listing, listing_no } }
+    return { ...write, listing: numbered(listing, listing_no) }
   })
+}
+
+function numbered({ store_id, price_cent, old_price_cent, updated_ms }: PriceInStore, listing_no: number) {
+  return { store_id, price_cent, old_price_cent, updated_ms, listing_no }
 }
 
 /** A listing to write. */
@@ -298,12 +307,13 @@ export async function writeListings(db: Db, writes: readonly ListingWrite[]): Pr
   const index = new IndexChanges()
   const counts = new Counts()
   for (const { product, stored, listing } of writes) {
-    const row = renderListing(product, { ...listing, product_id: product.product_id })
+    const row = renderListing(product, { product_id: product.product_id, ...listing })
+    const { store_id, listing_no } = row
     listings.push(row)
     const oldTerms = new Set(stored ? termsOf(stored) : [])
     const newTerms = new Set(termsOf(row))
-    for (const word of oldTerms) if (!newTerms.has(word)) index.remove({ ...row, word })
-    for (const word of newTerms) if (!oldTerms.has(word)) index.add({ ...row, word })
+    for (const word of oldTerms) if (!newTerms.has(word)) index.remove({ word, store_id, listing_no })
+    for (const word of newTerms) if (!oldTerms.has(word)) index.add({ word, store_id, listing_no })
     if (stored) counts.add(row.store_id, stored.category, -1)
     else counts.add(row.store_id, '', 1)
     counts.add(row.store_id, row.category, 1)

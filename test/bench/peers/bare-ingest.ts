@@ -80,7 +80,7 @@ export class BareIngest {
   #insertEvent(event: ProtectionEvent, unit: Unit | undefined, nowMs: number, processedAt: string): void {
     const { eventId, storeId, type, deviceId, occurredAt } = event
     const purchaseId = unit?.purchase_id
-    const whole = JSON.stringify({ ...event, purchaseId, processedAt })
+    const whole = JSON.stringify({ purchaseId, processedAt, ...event })
     const occurredMs = Date.parse(occurredAt)
     const tenant = this.#tenant
     this.#statements.event.run(eventId, tenant, storeId, type, deviceId, purchaseId, occurredMs, nowMs, whole)
@@ -102,7 +102,7 @@ export class BareIngest {
     const who = [this.#tenant, source, agentId, deviceId]
     redemption.run(nonce, 1, redemptionId, ...who, atMs, event?.eventId, line_id, unit_no, rightClass)
     right.run(line_id, unit_no, rightClass, purchase_id, nonce, deviceId, redemptionId)
-    this.#units.set(redemptionId, { ...unit, rightClass })
+    this.#units.set(redemptionId, { rightClass, ...unit })
     return unit
   }
 

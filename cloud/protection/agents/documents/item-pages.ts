@@ -231,13 +231,14 @@ function fill(entries: readonly FullEntry[], head: number): FilledPage {
   })
   let characters = 0
   for (const { category, brand, name, picture, ...entry } of entries) {
-    const pageEntry: ItemEntry = {
-      ...entry,
-      ...(category !== null && { category: categories.indexOf(category) }),
-      ...(brand !== null && { brand: brands.indexOf(brand) }),
-      ...(name !== null && { name: names.indexOf(name) }),
-      ...(picture !== null && { picture: pictures.indexOf(picture) }),
-    }
+    const pageEntry: ItemEntry = Object.assign(
+      {},
+      entry,
+      category !== null && { category: categories.indexOf(category) },
+      brand !== null && { brand: brands.indexOf(brand) },
+      name !== null && { name: names.indexOf(name) },
+      picture !== null && { picture: pictures.indexOf(picture) },
+    )
     characters += JSON.stringify(pageEntry).length + 1 + categories.costOf(category) + brands.costOf(brand)
     characters += names.costOf(name) + pictures.costOf(picture)
     if (accepted.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return page(accepted.at(-1)?.seq ?? 0)

@@ -100,7 +100,7 @@ async function completeAgentEvent(
     event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
   const sale = item && (await saleOf(scope, item, reported))
-  const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
+  const tag = technologiesOf({ item, device, store, ...tagOf(event, item) })
   // On Node 20, an object literal with three spreads takes up to forty times as long as `Object.assign`.
   const completed: ProtectionEvent = Object.assign(
     definedFields(Object.assign({}, place, about, sale && withSale(about, sale))),
