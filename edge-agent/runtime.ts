@@ -178,7 +178,6 @@ export class Agent {
 
   readonly status = (): AgentStatus =>
     agentStatus({
-      ...this.#stored,
       identity: this.identity,
       link: this.link,
       doors: this.#devices.doors,
@@ -188,6 +187,7 @@ export class Agent {
       isRestartDue: this.setup.isRestartDue,
       devices: this.#devices.statuses,
       crowdOf: (laneId) => this.lanes.crowdOf(laneId),
+      ...this.#stored,
     })
 
   /** What keeps the agent from deciding; empty if it is ready. */

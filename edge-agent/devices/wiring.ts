@@ -71,7 +71,7 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
    * `feeds`.
    */
   const serving = (laneId: string) =>
-    [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ ...can, sourceId }] : []))
+    [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ sourceId, ...can }] : []))
 
   return {
     add: (device) => void byId.set(device.deviceId, capabilitiesOf(device)),

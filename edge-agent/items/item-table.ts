@@ -78,8 +78,8 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
   if (status === undefined) return undefined
   const price = Math.floor(info / 32)
   return {
-    ...(SPECIAL[info % 16] ?? { status }),
     paying: info % 32 >= 16,
+    ...(SPECIAL[info % 16] ?? { status }),
     ...(price > 0 && { priceCent: price - 1 }),
     ...label,
   }

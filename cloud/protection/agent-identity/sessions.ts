@@ -111,7 +111,7 @@ const callerByToken = prepared((db, p: { hash: string }) =>
 export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
   const [row] = await callerByToken(db, { hash: hashOf(token) })
   if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
-  return { ...agentCaller(row), keyGeneration: Number(row.key_generation ?? 0) }
+  return { keyGeneration: Number(row.key_generation ?? 0), ...agentCaller(row) }
 }
 
 /** The rights of an agent that has proved who it is. */
