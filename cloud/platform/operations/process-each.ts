@@ -1,6 +1,6 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services, Call } from './operation.ts'
-import type { Database } from '../persistence/database.ts'
+import type { Database, Db, WriteScope } from '../persistence/database.ts'
 import type { Clock } from '../../../policy/platform.ts'
 
 /** Lets pending events run. Long computations call it, so that other requests do not wait for them. */
@@ -45,6 +45,50 @@ export async function processEach<T>(
       }
     }
     if (pieces.length < READ_LIMIT) return
+  }
+}
+
+/** Transactions of one run in turns. The rest follows in the next run, because a process waits for jobs before it ends. */
+const TURNS = 400
+
+/** Work that waits for each account. */
+export interface AccountTurns {
+  /** Name of the job in log lines. */
+  readonly job: string
+  /** Accounts with waiting work. */
+  accounts(db: Db): Promise<readonly string[]>
+  /** Does the next part of the account's work in one transaction. */
+  step(db: Db, tenant: string): Promise<void>
+  /** After the commit of a step. */
+  done?(tenant: string): void
+  /** What the transaction locks. */
+  readonly alone?: WriteScope['alone']
+}
+
+/**
+ * Gives each account one transaction, then the next account, so that much work of one account delays no other. An
+ * account whose step failed gets no further turn in this run. Several processes may run this at the same time.
+ */
+export async function inTurns(
+  database: Database,
+  { log }: Pick<Services, 'log'>,
+  { job, accounts, step, done, alone }: AccountTurns,
+): Promise<void> {
+  const failed = new Set<string>()
+  for (let turns = 0; turns < TURNS;) {
+    const tenants = (await accounts(database.reads)).filter((tenant) => !failed.has(tenant))
+    if (tenants.length === 0) return
+    for (const holder of tenants) {
+      if (turns++ >= TURNS) return
+      try {
+        await database.write((db) => step(db, holder), { ...(alone && { alone }), holder })
+        done?.(holder)
+      } catch (error) {
+        failed.add(holder)
+        logJobFailure(log, error, job)
+      }
+      await yieldToEventLoop()
+    }
   }
 }
 

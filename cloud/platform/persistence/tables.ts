@@ -362,7 +362,9 @@ export interface ItemMove {
 export interface ItemRefresh {
   after_item: string;
   product_id: string;
+  queued_ms: number;
   store_id: string;
+  tenant: string;
 }
 
 export interface JournalRow {

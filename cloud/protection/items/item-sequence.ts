@@ -4,7 +4,7 @@ import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { inTurns } from '../../platform/operations/process-each.ts'
 
 /**
  * Sequence numbers of item changes (policy/documents/item-documents.ts). A transaction that takes a number locks the
@@ -187,43 +187,65 @@ export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
   }
 }
 
-/** Items per transaction: few, because each transaction locks the store's head. */
+/** Items and products per transaction: few, because each transaction locks the store's head. */
 const ITEMS_AT_ONCE = 100
-/** Transactions per product and run. A product with more items continues in the next run. */
-const ROUNDS = 50
+const PRODUCTS_AT_ONCE = 20
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
 
 /**
  * Publishes the items of changed products again, so that agents decide with the same price, category and brand as the
- * cloud, and show the new name and picture. Several processes may run this at the same time.
+ * cloud, and show the new name and picture.
  */
-export function refreshItems(database: Database, services: Services): Promise<void> {
-  return processEach(services, {
+export function refreshItems(database: Database, services: Pick<Services, 'log' | 'agents'>): Promise<void> {
+  const stores = new Map<string, string>()
+  return inTurns(database, services, {
     job: 'items of changed products',
-    read: (limit, failed) =>
-      database.reads
-        .selectFrom('item_refresh')
-        .selectAll()
-        .orderBy('store_id')
-        .orderBy('product_id')
-        .limit(limit)
-        .offset(failed)
-        .execute(),
-    async process(row) {
-      let round = 0
-      while (await database.write((db) => refreshSome(db, row))) {
-        services.agents.itemsChanged(row.store_id)
-        if (++round === ROUNDS) return
-      }
-      services.agents.itemsChanged(row.store_id)
-    },
+    accounts: readAccounts,
+    step: async (db, tenant) => void stores.set(tenant, (await refreshSome(db, tenant)) ?? ''),
+    done: (tenant) => services.agents.itemsChanged(stores.get(tenant) ?? ''),
   })
 }
 
-/** Publishes the next items of a product. Returns false after the last ones. */
-async function refreshSome(
+/** The accounts with changed products, the longest waiting first. */
+async function readAccounts(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('item_refresh')
+    .select('tenant')
+    .groupBy('tenant')
+    .orderBy((eb) => eb.fn.min('queued_ms'))
+    .orderBy('tenant')
+    .limit(ACCOUNTS)
+    .execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
+/**
+ * Publishes the next items of the account's first changed products in one store. Returns the store; undefined if no
+ * product is left.
+ */
+async function refreshSome(db: Db, tenant: string): Promise<string | undefined> {
+  const rows = await db
+    .selectFrom('item_refresh')
+    .select(['store_id', 'product_id'])
+    .where('tenant', '=', tenant)
+    .orderBy('queued_ms')
+    .orderBy('store_id')
+    .orderBy('product_id')
+    .limit(PRODUCTS_AT_ONCE)
+    .execute()
+  const storeId = rows[0]?.store_id
+  let room = ITEMS_AT_ONCE
+  for (const row of rows) if (row.store_id === storeId && room > 0) room -= await refreshProduct(db, row, room)
+  return storeId
+}
+
+/** Publishes at most `limit` items of a product, and returns their number. */
+async function refreshProduct(
   db: Db,
   { store_id, product_id }: Pick<Row<'item_refresh'>, 'store_id' | 'product_id'>,
-): Promise<boolean> {
+  limit: number,
+): Promise<number> {
   // The update locks the row, so that two processes do not publish the same items.
   const row = await db
     .updateTable('item_refresh')
@@ -232,7 +254,7 @@ async function refreshSome(
     .where('product_id', '=', product_id)
     .returning('after_item')
     .executeTakeFirst()
-  if (!row) return false
+  if (!row) return 0
   const items = await db
     .selectFrom('protected_item')
     .select('item_id')
@@ -240,14 +262,12 @@ async function refreshSome(
     .where('product_id', '=', product_id)
     .where('item_id', '>', row.after_item)
     .orderBy('item_id')
-    .limit(ITEMS_AT_ONCE)
+    .limit(limit)
     .execute()
   const ids = items.map(({ item_id }) => item_id)
   await renumberItems(db, store_id, ids)
-  const isDone = ids.length < ITEMS_AT_ONCE
-  const after_item = ids.at(-1) ?? ''
   const found = { store_id, product_id }
-  if (isDone)
+  if (ids.length < limit)
     await db
       .deleteFrom('item_refresh')
       .where((eb) => eb.and(found))
@@ -255,8 +275,8 @@ async function refreshSome(
   else
     await db
       .updateTable('item_refresh')
-      .set({ after_item })
+      .set({ after_item: ids.at(-1) ?? '' })
       .where((eb) => eb.and(found))
       .execute()
-  return !isDone
+  return ids.length
 }

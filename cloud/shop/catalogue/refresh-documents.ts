@@ -3,9 +3,8 @@ import { readValue, writeValue } from '../../platform/persistence/installation.t
 import type { Row } from '../../platform/persistence/schema.ts'
 import { DOCUMENT_VERSION } from './render.ts'
 import { writeListings } from './write-products.ts'
-import { logJobFailure } from '../../platform/foundation/log.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { inTurns } from '../../platform/operations/process-each.ts'
 import { listingsAfter } from './queries.ts'
 
 const NAME = 'catalogue-documents'
@@ -76,32 +75,17 @@ async function recount(db: Db): Promise<void> {
 
 /** Listings per transaction: with 40 words each, they take up to 50 ms. */
 export const LISTINGS_AT_ONCE = 50
-/** Transactions per run. The rest follows in the next run, because a process waits for running jobs before it ends. */
-const TURNS = 400
 /** Accounts per read. Further accounts follow in the next run. */
 const ACCOUNTS = 1_000
 
-/**
- * Writes the listings of changed products that the transaction of the change did not write (write-products.ts). Each
- * account has one transaction, then it is the turn of the next account. Several processes may run this at the same
- * time.
- */
-export async function refreshListings(database: Database, { log }: Pick<Services, 'log'>): Promise<void> {
-  const failed = new Set<string>()
-  for (let turns = 0; turns < TURNS;) {
-    const tenants = (await readAccounts(database.reads)).filter((tenant) => !failed.has(tenant))
-    if (tenants.length === 0) return
-    for (const holder of tenants) {
-      if (turns++ >= TURNS) return
-      try {
-        await database.write((db) => refreshSome(db, holder), { alone: ['catalogue'], holder })
-      } catch (error) {
-        failed.add(holder)
-        logJobFailure(log, error, 'listings of changed products')
-      }
-      await yieldToEventLoop()
-    }
-  }
+/** Writes the listings of changed products that the transaction of the change did not write (write-products.ts). */
+export function refreshListings(database: Database, services: Pick<Services, 'log'>): Promise<void> {
+  return inTurns(database, services, {
+    job: 'listings of changed products',
+    accounts: readAccounts,
+    step: refreshSome,
+    alone: ['catalogue'],
+  })
 }
 
 /** The accounts with changed products, the longest waiting first. */

@@ -133,7 +133,8 @@ async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<vo
   const pairs = products.map(({ storeId, productId }) => sql`(${storeId}, ${productId})`)
   const tagged = await db
     .selectFrom(sql<{ column1: string; column2: string }>`(values ${sql.join(pairs)})`.as('changed'))
-    .select(['column1 as store_id', 'column2 as product_id'])
+    .innerJoin('product', 'product.product_id', 'changed.column2')
+    .select(['column1 as store_id', 'column2 as product_id', 'product.tenant', 'product.updated_ms as queued_ms'])
     .where(({ exists, selectFrom }) =>
       exists(
         selectFrom('protected_item')

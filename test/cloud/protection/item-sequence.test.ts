@@ -255,6 +255,38 @@ inFullSizeOnEveryDatabase('the item sequence of a store', (kind) => {
     await expectSame()
   })
 
+  it('publishes the changes of an account although another one changes many products', async () => {
+    const { cloud, db } = shop.cloud
+    const key = await shop.cloud.key('secret', 'test', { account: `younger-${newEan()}`, package: 'PRIME' })
+    const { stores } = await shop.cloud.ok(key, 'fetchStores')
+    const [other] = [...(stores as Json[])]
+      .map(({ storeId }) => storeId as string)
+      .sort()
+      .reverse()
+    const change = async (of: string, storeId: string, eans: readonly string[], price: number) => {
+      const products = eans.map((ean) => ({ ean, name: 'Hemd', price, vat: 19 }))
+      await shop.cloud.ok(of, 'bulkImportProducts', { storeId, products })
+    }
+    const many = Array.from({ length: 450 }, newEan)
+    const tags = (eans: readonly string[]) => eans.map((ean) => ({ ean, epc: newEpc() }))
+    await change(shop.key, shop.storeId, many, 10)
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: tags(many) })
+    const few = [newEan()]
+    await change(key, other ?? '', few, 10)
+    await shop.cloud.ok(key, 'registerProtectedItems', { storeId: other, items: tags(few) })
+    await change(shop.key, shop.storeId, many, 11)
+    await change(key, other ?? '', few, 11)
+    const turns: string[] = []
+    const agents = {
+      ...cloud.services.agents,
+      itemsChanged: (storeId: string) => Promise.resolve(void turns.push(storeId)),
+    }
+    await refreshItems(db.database, { log, agents })
+    expect(turns.slice(0, 4)).toContain(other)
+    expect(turns.filter((storeId) => storeId === shop.storeId).length).toBeGreaterThan(20)
+    await sync()
+  })
+
   it('publishes the items of a product again after its price, name or picture changed', async () => {
     const [, , product] = shop.products
     const { services } = shop.cloud.cloud

@@ -350,7 +350,9 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX item_gone_by_seq ON item_gone (store_id, seq)`,
   // Products whose facts changed. The items in the store after `after_item` must be published again.
   `CREATE TABLE item_refresh (
-    store_id text NOT NULL, product_id text NOT NULL, after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
+    store_id text NOT NULL, product_id text NOT NULL, tenant text NOT NULL, queued_ms bigint NOT NULL,
+    after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
+  `CREATE INDEX item_refresh_by_tenant ON item_refresh (tenant, queued_ms, store_id, product_id)`,
   // A recall of goods (protection/items/recalls.ts). `store_ids`: JSON array; null: all stores of the account.
   // `publish_after`: The items after this one must be published again; null: all are published. `receipts_after`: The
   // receipts of purchases after this one must be published; null: all are published, or there are none. `items`:
