@@ -57,6 +57,9 @@ const HELD_BACK_MS = 30_000
 const WATCH_MS = 60_000
 const RETENTION_MS = 600_000
 
+/** Wait of a job that ended although more is due, ms: others write meanwhile, and a replica follows. */
+const SOON_MS = 1_000
+
 interface Jobs {
   stop(): Promise<void>
 }
@@ -104,7 +107,7 @@ export function startJobs(
 }
 
 /** Runs each kind of work at its interval, counted from the end of the last run. */
-class Repeater {
+export class Repeater {
   readonly #services: Pick<Services, 'platform' | 'log' | 'authority'>
   readonly #cancels = new Set<Cancel>()
   readonly #running = new Set<Promise<void>>()
@@ -114,16 +117,17 @@ class Repeater {
     this.#services = services
   }
 
-  every(ms: number, name: string, work: () => Promise<void>): void {
+  /** `work` returns true if more is due: then it runs again soon. */
+  every(ms: number, name: string, work: () => Promise<boolean | void>, waitMs = ms): void {
     if (this.#stopped) return
     const { platform, log } = this.#services
-    const cancel = platform.timers.after(ms, () => {
+    const cancel = platform.timers.after(waitMs, () => {
       this.#cancels.delete(cancel)
       const run = work()
         .catch((error: unknown) => logJobFailure(log, error, name))
-        .finally(() => {
+        .then((isMore) => {
           this.#running.delete(run)
-          this.every(ms, name, work)
+          this.every(ms, name, work, isMore === true ? Math.min(SOON_MS, ms) : ms)
         })
       this.#running.add(run)
     })
@@ -131,10 +135,8 @@ class Repeater {
   }
 
   /** Like `every`, but skips runs while the clock is untrusted, because nothing may expire by a clock that jumped. */
-  everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
-    this.every(ms, name, async () => {
-      if (this.#services.authority.clock.untrustedReason() === null) await work()
-    })
+  everyByTheClock(ms: number, name: string, work: () => Promise<boolean | void>): void {
+    this.every(ms, name, async () => this.#services.authority.clock.untrustedReason() === null && (await work()))
   }
 
   /** Starts no more runs and waits for running ones. */
@@ -187,7 +189,8 @@ const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
 ]
 
 function startExpiry(repeater: Repeater, database: Database, services: Services): void {
-  const everyMinute = (name: string, work: () => Promise<void>) => repeater.everyByTheClock(HOUSEKEEPING_MS, name, work)
+  const everyMinute = (name: string, work: () => Promise<boolean | void>) =>
+    repeater.everyByTheClock(HOUSEKEEPING_MS, name, work)
   everyMinute('housekeeping', async () => {
     const nowMs = services.platform.clock.wall()
     for (const prune of PRUNED) await database.write((db) => prune(db, nowMs))

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services, Call } from './operation.ts'
 import type { Database, Db, WriteScope } from '../persistence/database.ts'
@@ -28,23 +29,49 @@ interface DueItems<T> {
   process(piece: T): Promise<void>
 }
 
-/** Processes due items. A failed item is logged and stays due; processing continues with the next item. */
+/**
+ * Processes due items. A failed item is logged and stays due; processing continues with the next item. Returns true if
+ * more are due: the next run should follow soon.
+ */
 export async function processEach<T>(
   { log }: Pick<Services, 'log'>,
   { job, read, process }: DueItems<T>,
-): Promise<void> {
+): Promise<boolean> {
   let failed = 0
   for (let round = 0; round < ROUNDS; round++) {
     const pieces = await read(READ_LIMIT, failed)
-    for (const piece of pieces) {
-      try {
-        await process(piece)
-      } catch (error) {
-        failed++
-        logJobFailure(log, error, job)
-      }
-    }
-    if (pieces.length < READ_LIMIT) return
+    for (const piece of pieces) if (!(await isProcessed(log, job, () => process(piece)))) failed++
+    if (pieces.length < READ_LIMIT) return false
+  }
+  return true
+}
+
+/** Items of one run of `processOnce`. */
+const ONCE_LIMIT = 10_000
+
+/**
+ * Processes items of which some stay due. Accounts take turns, so `read` must sort by `turn` (`turnOf`). A failed item is
+ * logged.
+ */
+export async function processOnce<T>(
+  { log }: Pick<Services, 'log'>,
+  { job, read, process }: DueItems<T>,
+): Promise<void> {
+  for (const piece of await read(ONCE_LIMIT, 0)) await isProcessed(log, job, () => process(piece))
+}
+
+/** Column `turn`: the number of a row among those of its account. */
+export function turnOf(order: string) {
+  return sql<number>`row_number() over (partition by tenant order by ${sql.ref(order)})`.as('turn')
+}
+
+async function isProcessed(log: Services['log'], job: string, process: () => Promise<void>): Promise<boolean> {
+  try {
+    await process()
+    return true
+  } catch (error) {
+    logJobFailure(log, error, job)
+    return false
   }
 }
 

@@ -14,7 +14,7 @@ import { TillOfDevice, assertAgentOf, Device, optionalCapabilities, ownDevice, t
 import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { rolesFrom, systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import { newId } from '../../../policy/ids.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { processOnce, turnOf } from '../../platform/operations/process-each.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 
@@ -141,22 +141,18 @@ export const updateDevice = operation({
 
 /** Ends device moves whose former agent did not answer, after the tokens of the device have expired. */
 export function endDueMoves(database: Database, services: Services): Promise<void> {
-  const seen = new Set<string>()
-  return processEach(services, {
+  return processOnce(services, {
     job: 'moving devices',
-    async read(limit) {
-      const stores = await database.reads
+    read: (limit) =>
+      database.reads
         .selectFrom('device')
-        .select(['store_id', 'tenant'])
-        .distinct()
+        .select(['store_id', 'tenant', turnOf('store_id')])
         .where('moving_to', 'is not', null)
-        .where('store_id', 'not in', ['', ...seen])
+        .groupBy(['store_id', 'tenant'])
+        .orderBy('turn')
         .orderBy('store_id')
         .limit(limit)
-        .execute()
-      for (const { store_id: storeId } of stores) seen.add(storeId)
-      return stores
-    },
+        .execute(),
     process: ({ store_id: storeId, tenant }) => {
       const who = {
         operation: updateDevice,

@@ -2,7 +2,7 @@ import { sql, type SqlBool } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import { newId } from '../../../policy/ids.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
-import { runJobStep, type JobCall, processEach } from '../../platform/operations/process-each.ts'
+import { runJobStep, type JobCall, processOnce, turnOf } from '../../platform/operations/process-each.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
@@ -81,20 +81,16 @@ export async function itemsWithTokens({ db, nowMs }: Call, itemIds: readonly str
 
 /** Revokes the tokens that the operations did not revoke. Several processes may run this at the same time. */
 export function revokeDueTokens(database: Database, services: Services, coversRecalled: CoversRecalled): Promise<void> {
-  let after = ''
-  return processEach(services, {
+  return processOnce(services, {
     job: 'revocation of tokens',
-    async read(limit) {
-      const due = await database.reads
+    read: (limit) =>
+      database.reads
         .selectFrom('token_revocation')
-        .select(['revocation_id', 'tenant'])
-        .where('revocation_id', '>', after)
+        .select(['revocation_id', 'tenant', turnOf('revocation_id')])
+        .orderBy('turn')
         .orderBy('revocation_id')
         .limit(limit)
-        .execute()
-      after = due.at(-1)?.revocation_id ?? after
-      return due
-    },
+        .execute(),
     async process({ revocation_id: id, tenant }) {
       const step = () =>
         runJobStep({ database, services, holder: tenant }, (call) => continueRevocation(call, id, coversRecalled))

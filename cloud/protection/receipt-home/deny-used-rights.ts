@@ -1,7 +1,7 @@
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import { runJobStep, type JobCall, processEach } from '../../platform/operations/process-each.ts'
+import { runJobStep, type JobCall, processOnce, turnOf } from '../../platform/operations/process-each.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared.ts'
@@ -149,22 +149,18 @@ export function continueDenials(
   services: Services,
   finish: (call: JobCall, storeId: string) => Promise<void>,
 ): Promise<void> {
-  let after = ''
-  return processEach(services, {
+  return processOnce(services, {
     job: 'used rights for moves of receipt homes',
-    async read(limit) {
-      const due = await database.reads
+    read: (limit) =>
+      database.reads
         .selectFrom('home_move')
         .innerJoin('store', 'store.store_id', 'home_move.store_id')
-        .select(['home_move.store_id', 'store.tenant'])
+        .select(['home_move.store_id', 'store.tenant', turnOf('home_move.store_id')])
         .where('denied_after', 'is not', null)
-        .where('home_move.store_id', '>', after)
+        .orderBy('turn')
         .orderBy('home_move.store_id')
         .limit(limit)
-        .execute()
-      after = due.at(-1)?.store_id ?? after
-      return due
-    },
+        .execute(),
     async process({ store_id: storeId, tenant }) {
       const step = () =>
         runJobStep({ database, services, holder: tenant }, async (call) => {

@@ -9,10 +9,10 @@ import { cancelUnpaidPurchase } from './cancel-purchase.ts'
  * Cancels purchases that were not paid in time, each in its own transaction. Several processes may run this at the same
  * time.
  */
-export async function cancelOverduePurchases(database: Database, services: Services): Promise<void> {
+export async function cancelOverduePurchases(database: Database, services: Services): Promise<boolean> {
   const nowMs = services.platform.clock.wall()
   await database.write((db) => capPaymentTimes(db, nowMs))
-  await processEach(services, {
+  return processEach(services, {
     job: 'unpaid purchases',
     read: (limit, failed) => unpaidPurchases(database.reads, nowMs, { limit, offset: failed }),
     process: ({ purchase_id: purchaseId }) => database.write((db) => cancelOverdue(db, purchaseId, nowMs)),

@@ -187,7 +187,7 @@ export const fetchClickCollectOrders = operation({
  * Cancels orders that were not picked up in time, each in its own transaction. Several processes may run this at the
  * same time.
  */
-export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
+export function cancelOverdueOrders(database: Database, services: Services): Promise<boolean> {
   return processEach(services, {
     job: 'overdue orders',
     read: (limit, failed) => overdueOrders(database.reads, services.platform.clock.wall(), { limit, offset: failed }),

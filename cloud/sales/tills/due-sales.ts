@@ -10,11 +10,12 @@ import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { voidSale } from './sale-operations.ts'
 
 /** Open sales that ended, and voids and returns whose sale never came. Several processes may run this at once. */
-export async function endDueSales(database: Database, services: Services): Promise<void> {
+export async function endDueSales(database: Database, services: Services): Promise<boolean> {
+  let isMore = false
   const nowMs = services.platform.clock.wall()
   for (const table of ['till_sale', 'till_return'] as const) {
     const id = table === 'till_sale' ? 'sale_key' : 'return_key'
-    await processEach(services, {
+    const hasMore = await processEach(services, {
       job: 'due sales of tills',
       read: (limit, failed) =>
         database.reads
@@ -59,7 +60,9 @@ export async function endDueSales(database: Database, services: Services): Promi
           },
         ),
     })
+    isMore ||= hasMore
   }
+  return isMore
 }
 
 const HOUR_MS = 3_600_000

@@ -313,7 +313,7 @@ function emitCrossings(scope: Scope, program: Program, userId: string, before: n
 const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as const
 
 /** Expires due earnings, each member in its own transaction. Several processes may run this at the same time. */
-export function expireEarnings(database: Database, services: Services): Promise<void> {
+export function expireEarnings(database: Database, services: Services): Promise<boolean> {
   return processEach(services, {
     job: 'loyalty expiry',
     read: (limit, failed) => membersToExpire(database.reads, services.platform.clock.wall(), { limit, offset: failed }),

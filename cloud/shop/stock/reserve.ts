@@ -24,9 +24,9 @@ const LAPSED_RETENTION_MS = 7 * 86_400_000
  * Releases reservations that have expired, each in its own transaction. Several processes may run this at the same
  * time, because each row lapses only once.
  */
-export async function lapseReservations(database: Database, services: Services): Promise<void> {
+export async function lapseReservations(database: Database, services: Services): Promise<boolean> {
   const nowMs = services.platform.clock.wall()
-  await processEach(services, {
+  const isMore = await processEach(services, {
     job: 'stock reservations',
     read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
     process: (row) =>
@@ -36,6 +36,7 @@ export async function lapseReservations(database: Database, services: Services):
       }),
   })
   await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
+  return isMore
 }
 
 /**

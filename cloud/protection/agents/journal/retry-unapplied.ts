@@ -1,7 +1,7 @@
 import { newId } from '../../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../../platform/foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../../../platform/operations/send-loop.ts'
-import { processEach, endsSoon } from '../../../platform/operations/process-each.ts'
+import { endsSoon, processOnce, turnOf } from '../../../platform/operations/process-each.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import { readPageWithinText } from '../../../platform/operations/paging.ts'
 import { performTask } from '../../../platform/operations/perform.ts'
@@ -17,7 +17,7 @@ const RETRY_FOR_MS = 30 * 86_400_000
 /** Maximum rows per transaction. Long rows are fewer (`readPageWithinText`). */
 const PAGE = 500
 /** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
-const PAGES_LIMIT = 100
+const PAGES_LIMIT = 20
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'
@@ -40,15 +40,9 @@ export function startRetrying(database: Database, services: Services): DueLoop {
  * apply these rows.
  */
 function retryAllUnapplied(database: Database, services: Services): Promise<void> {
-  const seen = new Set<string>()
-  return processEach(services, {
+  return processOnce(services, {
     job: NAME,
-    // Each agent is read once per round.
-    async read(limit) {
-      const agents = await agentsWithUnapplied(database.reads, services.platform.clock.wall(), [...seen], limit)
-      for (const { agent_id } of agents) seen.add(agent_id)
-      return agents
-    },
+    read: (limit) => agentsWithUnapplied(database.reads, services.platform.clock.wall(), limit),
     process: ({ agent_id, tenant }) => {
       const who = {
         operation: reportProtectionEvents,
@@ -64,16 +58,11 @@ function retryAllUnapplied(database: Database, services: Services): Promise<void
   })
 }
 
-function agentsWithUnapplied(
-  db: Db,
-  nowMs: number,
-  seen: readonly string[],
-  limit: number,
-): Promise<{ agent_id: string; tenant: string }[]> {
+function agentsWithUnapplied(db: Db, nowMs: number, limit: number): Promise<{ agent_id: string; tenant: string }[]> {
   return db
     .selectFrom('agent')
-    .select(['agent_id', 'tenant'])
-    .where('agent_id', 'not in', ['', ...seen])
+    .select(['agent_id', 'tenant', turnOf('agent_id')])
+    .where('agent_id', '!=', '')
     .where((eb) =>
       eb.exists(
         eb
@@ -84,6 +73,7 @@ function agentsWithUnapplied(
           .where('received_ms', '>=', nowMs - RETRY_FOR_MS),
       ),
     )
+    .orderBy('turn')
     .orderBy('agent_id')
     .limit(limit)
     .execute()

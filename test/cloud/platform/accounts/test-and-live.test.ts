@@ -16,6 +16,7 @@ const EMPTY_HERE: Record<string, string> = {
   integration_pull: 'as integration_connection',
   erp_record: 'as integration_connection',
   listing_refresh: 'made only if a product is sold in more stores than one transaction writes',
+  item_refresh: 'made when a product with tags changes, and a job empties it',
   token_revocation: 'made only if more tokens end than one transaction revokes',
   image_room: 'made when a picture is uploaded',
   staff_notice: 'made only while a browser gets notices about alarms',

@@ -420,7 +420,10 @@ const MAY_READ_ALL: readonly (readonly [RegExp, string])[] = [
   [/^SCAN store: select max\(position\)/, 'once when a process starts: one look into an index for each store'],
   [/^SCAN store_product: insert into "product_count"/, 'once after a release that counts products in another way'],
   [/^SCAN (listing_refresh|item_refresh): /, 'a job reads the start of its queue'],
-  [/^SCAN agent: select "agent_id", "tenant".* limit 100$/, 'a job reads the next agents with waiting rows'],
+  [
+    /^(SCAN|SEARCH) (agent|store|token_revocation|device): .* over \(partition by tenant .* limit 10000$/,
+    'a job reads its queue',
+  ],
   [/^SEARCH (push_delivery|product_recall): /, 'a job finds the first row of each account by its index'],
   [/^SCAN (registration|account): .* order by "\w+"( asc)? limit \d+$/, 'a page for the operator of the platform'],
   [/^SEARCH (store|device): select "store"."tenant", count\(/, 'a page for the operator of the platform'],

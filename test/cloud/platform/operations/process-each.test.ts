@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { processEach } from '../../../../cloud/platform/operations/process-each.ts'
+import { processEach, processOnce, turnOf } from '../../../../cloud/platform/operations/process-each.ts'
 import type { Services } from '../../../../cloud/platform/operations/operation.ts'
 import { cancelOverduePurchases } from '../../../../cloud/sales/checkout/cancel-overdue-purchases.ts'
 import { lapseReservations } from '../../../../cloud/shop/stock/reserve.ts'
@@ -31,6 +31,27 @@ describe('processEach', () => {
       },
     )
     expect([350 - due.size, tried.length, logged.length]).toEqual([expected, 350, 350 - expected])
+  })
+
+  it.each([
+    [999, 999, false],
+    [2_500, 1_000, true],
+  ])('of %i due rows processes %i in one run', async (count, expected, isMore) => {
+    const due = Array.from({ length: count }, (_, n) => n)
+    let processed = 0
+    const ended = await processEach(
+      { log: {} as Services['log'] },
+      {
+        job: 'a job',
+        read: (limit) => Promise.resolve(due.slice(0, limit)),
+        process: (n) => {
+          due.splice(due.indexOf(n), 1)
+          processed++
+          return Promise.resolve()
+        },
+      },
+    )
+    expect([processed, ended]).toEqual([expected, isMore])
   })
 })
 
@@ -90,5 +111,31 @@ onEveryDatabase('scheduled jobs', (kind) => {
     )
     await cancelOverduePurchases(database, shop.cloud.cloud.services)
     expect(await statusOf(first)).toBe('CANCELLED')
+  })
+
+  it('take a row of each account before the second row of any', async () => {
+    const { database } = shop.cloud.db
+    const rows = ['a', 'a', 'a', 'b', 'c', 'c'].map((tenant, n) => ({ tenant, revocation_id: `rev_${n}` }))
+    const taken: string[] = []
+    await processOnce(shop.cloud.cloud.services, {
+      job: 'a job',
+      read: (limit) =>
+        database.reads
+          .with('waiting', (db) =>
+            rows
+              .map(({ tenant, revocation_id }) =>
+                db.selectNoFrom((eb) => [eb.val(tenant).as('tenant'), eb.val(revocation_id).as('revocation_id')]),
+              )
+              .reduce((all, one) => all.unionAll(one)),
+          )
+          .selectFrom('waiting')
+          .select(['tenant', 'revocation_id', turnOf('revocation_id')])
+          .orderBy('turn')
+          .orderBy('revocation_id')
+          .limit(limit)
+          .execute(),
+      process: ({ tenant }) => Promise.resolve(void taken.push(tenant)),
+    })
+    expect(taken).toEqual(['a', 'b', 'c', 'a', 'c', 'a'])
   })
 })
