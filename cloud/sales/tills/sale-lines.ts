@@ -381,7 +381,9 @@ async function standingsOf(
       const isBack = isVoided || item.item_status === 'returned'
       const isElsewhere = known.length > 0 ? item.item_status !== 'sellable' : isSoldBefore || isBack
       const isOften = known.filter((report) => !isReturn(report)).length >= SALES_OF_PIECE_LIMIT
-      const doubt = isChanged ? 'item_changed' : isOurs && !isOften ? undefined : 'item_already_paid'
+      // Only the till's clock, which may be an hour late, says that the goods came back after this sale: staff look.
+      const isUnclear = isLater && owner !== key
+      const doubt = isChanged || isUnclear ? 'item_changed' : isOurs && !isOften ? undefined : 'item_already_paid'
       const isLate = isOurs && isElsewhere && item.item_status !== 'exception_hold'
       return [item.item_id, { isAgain, atMs, isLate: doubt === undefined && isLate, isDouble, isOften, doubt }]
     }),

@@ -103,6 +103,20 @@ onEveryDatabase('goods of late reports', (kind) => {
     expect([await status(), await refunded('s')]).toEqual(['sellable', 49.9])
   })
 
+  it('are an exception if only the clock of a till says that they came back after their sale', async () => {
+    await newPiece()
+    await takeBackInCloud('r')
+    forward(20 * 60_000)
+    // The till, whose clock is an hour late, sells them now.
+    const sale = saleOf('s', 60)
+    const { results } = await shop.ok('recordSales', { storeId: shop.storeId, sales: [sale] })
+    expect(results[0].warnings).toMatchObject([{ code: 'item_changed' }])
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+    const [found] = exceptions
+    expect(exceptions).toMatchObject([{ kind: 'item_changed', state: 'open' }])
+    await shop.ok('acknowledgeException', { exceptionId: found.exceptionId, note: 'looked' })
+  })
+
   it('come back by the number of their sale, though a later sale arrives first', async () => {
     await newPiece()
     await giveBack('r1', 8, { saleId: `s1-${story}`, tillId: 'till-1' })
