@@ -21,6 +21,8 @@ const ROWS_AT_ONCE = 300
  */
 const WAITING_LIMIT = 50_000
 
+const NONE: readonly string[] = []
+
 /** Rows of one item entry. One commit writes all these rows. */
 interface Waiting {
   seq: number
@@ -63,7 +65,7 @@ export class ItemWriter {
   add(seq: number, rows: readonly StoredRow[]): void {
     if (this.#isGivenUp) return
     this.#waiting.push({ seq, rows })
-    for (const { name, others = [] } of rows) this.#others.set(name, others)
+    for (const { name, others = NONE } of rows) this.#others.set(name, others)
   }
 
   /** The other names of an item, on the disk or on their way there. */
@@ -130,7 +132,8 @@ export class ItemWriter {
     const rows = entries.flatMap((entry) => entry.rows)
     if (!this.#persisting(() => disk.write(rows, { ...mark, ver }, labels.all))) return false
     this.#waiting = this.#waiting.slice(count)
-    if (this.#waiting.length === 0) this.#others.clear()
+    // A newer row of the same name, with other names, may still wait.
+    for (const { name, others = NONE } of rows) if (this.#others.get(name) === others) this.#others.delete(name)
     this.#isProgressDirty = false
     return true
   }
