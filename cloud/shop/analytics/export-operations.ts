@@ -91,6 +91,22 @@ function sharesBy(
 /** Maximum number of purchases in memory. Their lines are limited, too (platform/operations/paging.ts). */
 const SALES_AT_ONCE = 100
 
+/** Columns of a line that an export needs: the others take a third of its time. */
+const LINE_COLUMNS = [
+  'purchase_id',
+  'line_id',
+  'ean',
+  'name',
+  'quantity',
+  'vat',
+  'price_cent',
+  'list_price_cent',
+  'price_reason',
+  'deposit_of',
+  'came_back',
+] as const
+type ExportedLine = Pick<Row<'purchase_line'>, (typeof LINE_COLUMNS)[number]>
+
 interface Position {
   completedMs: number
   purchaseId: string
@@ -134,11 +150,11 @@ async function readPage(
     .limit(SALES_AT_ONCE)
     .execute()
   const purchases = await withinLines(db, 'purchase_line', found)
-  const lines = new Map<string, Row<'purchase_line'>[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
+  const lines = new Map<string, ExportedLine[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
   if (purchases.length > 0) {
     const rows = await db
       .selectFrom('purchase_line')
-      .selectAll()
+      .select(LINE_COLUMNS)
       .where('purchase_id', 'in', [...lines.keys()])
       .orderBy('line_no')
       .execute()
@@ -166,7 +182,7 @@ function toSale(
     total_cent: number
     completed_ms: number | null
   },
-  lines: readonly Row<'purchase_line'>[],
+  lines: readonly ExportedLine[],
   refunds: readonly Row<'refund'>[],
 ): Sale {
   const gone = refundedByLine(lines, refunds)
@@ -220,6 +236,9 @@ function rowsOf({ transactionId, storeId, completedAt, status, currency, items }
     .join('')
 }
 
+/** Characters that a cell may not contain as they are. */
+const NEEDS_CARE = /["=+\-@＝＋－＠\t\r\n]/
+
 /**
  * Formats a CSV cell. Each text is quoted. An apostrophe prevents a spreadsheet from running the text as a formula,
  * because product names may come from untrusted sources: at the start, and after `;` or a tab, where spreadsheets of
@@ -228,6 +247,7 @@ function rowsOf({ transactionId, storeId, completedAt, status, currency, items }
 export function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
+  if (!NEEDS_CARE.test(value)) return `"${value}"`
   const harmless = value.replaceAll(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'")
   return `"${harmless.replaceAll('"', '""')}"`
 }
