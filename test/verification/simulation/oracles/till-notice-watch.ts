@@ -26,23 +26,28 @@ export function watchTillNotices(parts: TillNoticeWatchParts): void {
   const { scheduler } = core
   let sureSinceMs = scheduler.nowMs
   let before: unknown[] = []
+  /** When the clock of an agent was wrong, by name: others refused its notices then, and it waits before it repeats them. */
+  const wrongAtMs = new Map<string, number>()
+  const isWrong = ({ agent }: AgentNode) => Math.abs((agent?.clock.now().nowMs ?? 0) - scheduler.nowMs) > CLOCK_MS
   const check = () => {
+    for (const each of agents) if (isWrong(each)) wrongAtMs.set(each.name, scheduler.nowMs)
+    const isRight = ({ name }: AgentNode) => scheduler.nowMs - (wrongAtMs.get(name) ?? 0) >= ANNOUNCED_WITHIN_MS
     const { state, messageFaults } = lan.wire
     const isSure = state === 'up' && messageFaults.lose === 0 && messageFaults.slow === 0
     const now = agents.flatMap(({ agent, identity }) => [agent, identity.agentId])
     if (!isSure || now.some((each, n) => each === undefined || each !== before[n])) sureSinceMs = scheduler.nowMs
     before = now
     if (scheduler.nowMs - sureSinceMs >= ANNOUNCED_WITHIN_MS)
-      for (const from of named) for (const to of agents) if (to !== from) checkNotices(parts, from, to)
+      for (const from of named.filter(isRight))
+        for (const to of agents.filter(isRight)) if (to !== from) checkNotices(parts, from, to)
     scheduler.after(CHECK_EVERY_MS, check)
   }
   check()
 }
 
 function checkNotices({ core, book, oracle }: TillNoticeWatchParts, from: AgentNode, to: AgentNode): void {
-  const isWrong = ({ agent }: AgentNode) => Math.abs((agent?.clock.now().nowMs ?? 0) - core.scheduler.nowMs) > CLOCK_MS
   const isNamed = to.agent?.trust.policy?.policy.tillSales.agents.includes(from.identity.agentId)
-  if (!knows(from, to) || !knows(to, from) || isNamed !== true || isWrong(from) || isWrong(to)) return
+  if (!knows(from, to) || !knows(to, from) || isNamed !== true) return
   if ([from, to].some(({ name }) => book.restoredPlaces.has(name))) return
   const [epc] = oracle.unannounced(from.name, to.name, core.scheduler.nowMs - ANNOUNCED_WITHIN_MS)
   if (epc !== undefined)

@@ -71,7 +71,7 @@ export function releaseRequester(
     const node = nodeMet(wanted)
     const agent = node?.agent
     const { process } = node?.machine ?? {}
-    if (!node || !agent || !process) return Promise.resolve(undefined)
+    if (!node || !agent || process?.isAlive !== true) return Promise.resolve(undefined)
     const before = restores()
     const decidedBy = agent.trust.policy
     const statuses = () => rules?.statusesAt(request, (epc) => agent.items.find('epc', epc)?.status) ?? []
