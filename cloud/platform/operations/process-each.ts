@@ -65,7 +65,8 @@ export function turnOf(order: string) {
   return sql<number>`row_number() over (partition by tenant order by ${sql.ref(order)})`.as('turn')
 }
 
-async function isProcessed(log: Services['log'], job: string, process: () => Promise<void>): Promise<boolean> {
+/** Runs one piece of work of a job. Logs its failure, and returns false: the next piece must not wait for it. */
+export async function isProcessed(log: Services['log'], job: string, process: () => Promise<void>): Promise<boolean> {
   try {
     await process()
     return true

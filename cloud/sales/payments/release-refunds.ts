@@ -3,6 +3,7 @@ import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
+import { isProcessed } from '../../platform/operations/process-each.ts'
 import { preparedRows } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { finishCancellation } from '../checkout/cancel-purchase.ts'
@@ -25,10 +26,12 @@ export async function releaseRefunds(database: Database, services: Services): Pr
   while (after !== undefined) {
     const page = await waitingAfter(database.reads, after)
     for (const purchase of page) {
-      if (!(await mayRelease(database.reads, purchase, nowMs))) continue
-      await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) =>
-        releaseOne(call, purchase.purchase_id),
-      )
+      const release = async () => {
+        if (!(await mayRelease(database.reads, purchase, nowMs))) return
+        const task = taskRunner(refundPayment, purchase.tenant as Tenant, database, services)
+        await task.step((call) => releaseOne(call, purchase.purchase_id))
+      }
+      await isProcessed(services.log, 'refunds of cancelled purchases', release)
     }
     after = page.length === READ_LIMIT ? page.at(-1)?.purchase_id : undefined
   }
