@@ -57,6 +57,9 @@ describe.skipIf(NO_WHOLE_CHROMIUM)('notices about alarms in Chromium', () => {
       }),
     )
     await devtools.send('ServiceWorker.enable')
+    // A message before the worker is active is lost.
+    await page.evaluate(`navigator.serviceWorker.ready.then(({ active }) =>
+      active.state === 'activated' || new Promise((resolve) => active.addEventListener('statechange', resolve)))`)
     const notice = { id: 'a', reason: 'gate_alarm', storeName: 'Hamburg', path: '/console/alarms', tag: 't' }
     await devtools.send('ServiceWorker.deliverPushMessage', {
       origin: base,
