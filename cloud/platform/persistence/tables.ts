@@ -683,7 +683,7 @@ export interface ProductRecall {
   sold_items: number;
   started_by: string;
   started_ms: number;
-  store_ids: string | null;
+  stores: number | null;
   tenant: string;
 }
 
@@ -899,6 +899,11 @@ export interface PushSubscription {
   tenant: string;
   updated_ms: number;
   user_id: string | null;
+}
+
+export interface RecallStore {
+  recall_id: string;
+  store_id: string;
 }
 
 export interface ReceiptCode {
@@ -1401,6 +1406,7 @@ export interface DB {
   purchase_unit: PurchaseUnit;
   push_delivery: PushDelivery;
   push_subscription: PushSubscription;
+  recall_store: RecallStore;
   receipt_code: ReceiptCode;
   redemption: Redemption;
   refund: Refund;

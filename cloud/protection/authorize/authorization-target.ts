@@ -12,7 +12,7 @@ import { applyOverride } from './request-context.ts'
 import { isOfOtherTill, requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import { RECALLED } from '../../../policy/item-status.ts'
 import { orderOfCode } from '../../shop/pickup-orders/queries.ts'
-import { recallReader } from '../items/recalls.ts'
+import { recallsIn } from '../items/recalls.ts'
 import { hasRecalledGoods } from '../recalls/publish-recalls.ts'
 
 /** One unit with the facts for its decision. */
@@ -194,7 +194,7 @@ export async function loadLockerTarget(
           category: '',
           brand: '',
           priceCent: order.total_cent,
-          ...((await hasRecalledGoods(call.db, order, recallReader(call.db, order.tenant))) && RECALLED),
+          ...((await hasRecalledGoods(call.db, order, await recallsIn(call.db, order))) && RECALLED),
         }
       : null,
     identifiedBy: [],

@@ -27,7 +27,7 @@ import { maySee } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { groupBy } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
+import { recallsIn } from '../items/recalls.ts'
 import { assertResynced } from '../leases/authorizations.ts'
 import { storeDataOf } from '../../shop/purchases/present.ts'
 import { findPurchase, readLines, readUnits } from '../../shop/purchases/queries.ts'
@@ -97,22 +97,19 @@ async function verifyPurchase(call: Call, input: PurchaseRequest) {
 /** True if a recall stops every unit that is still to be released. */
 async function areAllRecalled(
   { db }: Call,
-  { tenant, store_id: storeId }: Row<'purchase'>,
+  purchase: Row<'purchase'>,
   lines: readonly Row<'purchase_line'>[],
   open: readonly OpenUnit[],
   pastMs: number | undefined,
 ): Promise<boolean> {
-  const recallsOf = await recallsByEan(db, tenant, pastMs)
+  const recalls = await recallsIn(db, purchase, pastMs)
   const lineOf = new Map(lines.map((line) => [line.line_id, line]))
   const items = await itemsBoundTo(
     db,
     open.map(({ unit }) => unit),
     pastMs,
   )
-  return open.every(({ unit }, n) => {
-    const [item, line] = [items[n], lineOf.get(unit.line_id)]
-    return isRecalled(recallsOf(eanOf({ item, line })), { storeId, item, line })
-  })
+  return open.every(({ unit }, n) => recalls.stop({ item: items[n], line: lineOf.get(unit.line_id) }))
 }
 
 async function answerDevice(

@@ -1,12 +1,11 @@
 import { rightUsedFor, type DecisionFacts, type ItemFacts } from '../../../policy/decide.ts'
-import { RECALLED } from '../../../policy/item-status.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import { rightClassOf, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
-import { eanOf, isRecalled, recallsByEan } from '../items/recalls.ts'
+import { recallsIn } from '../items/recalls.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
 import { allRightsOf, findRight, passOf, rightName, triesOf, viewRight } from '../rights/rights.ts'
 import { rightsOf, type UnitQuery } from './resolve-unit.ts'
@@ -161,8 +160,7 @@ async function loadFacts(
     return item ? [{ item, soldCent: line && valueOf(line) }] : []
   })
   const products = await productsOfItems(db, sold)
-  const recallsOf = await recallsByEan(db, purchase.tenant, pastMs)
-  const storeId = purchase.store_id
+  const recalls = await recallsIn(db, purchase, pastMs)
   const paid = isPaid(purchase)
   return (unit) => {
     const line = lines.get(unit.key.lineId)
@@ -176,7 +174,7 @@ async function loadFacts(
       ...(paid && !item && { paidBy: 'purchase' as const }),
       ...(staffReason !== undefined && { staffReason }),
       ...shopperPrice(purchase),
-      ...(isRecalled(recallsOf(eanOf({ item, line })), { storeId, item, line }) && RECALLED),
+      ...recalls.factsOf({ item, line }),
     }
   }
 }

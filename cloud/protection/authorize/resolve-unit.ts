@@ -18,7 +18,7 @@ import { valueOf } from '../../shop/purchases/line-value.ts'
 import { findPurchase, readUnits, readLines } from '../../shop/purchases/queries.ts'
 import { findItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
-import { eanOf, isRecalled, recallFacts, recallsByEan, type RecallableGoods } from '../items/recalls.ts'
+import { recallsIn, type RecallableGoods, type StoreRecalls } from '../items/recalls.ts'
 import { itemAsOf, purchaseAsOf, rightsAsOf } from '../rights/past-state.ts'
 import { viewGrantableRights, type StoredRight } from '../rights/delegated-rights.ts'
 import {
@@ -325,10 +325,8 @@ async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<Resol
     return { facts, itemStatus: null, purchase, mustBeRead: false, isUntagged: true }
   }
   const rights = rightClassOf(action)
-  const recallsOf = await recallsByEan(db, query.tenant, query.pastMs)
-  const candidates = await candidatesOf(query, units, rights, purchase, (item) =>
-    isRecalled(recallsOf(eanOf({ item, line })), { storeId: query.storeId, item, line }),
-  )
+  const recalls = await recallsOf(query)
+  const candidates = await candidatesOf(query, units, rights, purchase, (item) => recalls.stop({ item, line }))
   const open = candidates.filter((c) => !c.mustBeRead)
   const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]
   if (!chosen) return undefined
@@ -403,12 +401,16 @@ function rankOf(
   return right.deviceId === deviceId ? 0 : 2
 }
 
-function recallOf(
-  { db, tenant, storeId, pastMs }: UnitQuery,
+function recallsOf({ db, tenant, storeId, pastMs }: UnitQuery): Promise<StoreRecalls> {
+  return recallsIn(db, { tenant, store_id: storeId }, pastMs)
+}
+
+async function recallOf(
+  query: UnitQuery,
   item: Row<'protected_item'> | undefined,
   line: RecallableGoods['line'],
-) {
-  return recallFacts(db, tenant, { storeId, item, line }, pastMs)
+): Promise<Partial<typeof RECALLED>> {
+  return (await recallsOf(query)).factsOf({ item, line })
 }
 
 interface Parts {

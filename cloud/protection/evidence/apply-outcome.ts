@@ -10,7 +10,6 @@ import { findPurchase, findUnit, readLines, recordCancelledUnits, readUnits } fr
 import { STOPPED_STATUSES } from './evidence-facts.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
 import { notifyGates } from '../items/item-sequence.ts'
-import { isRecalled } from '../items/recalls.ts'
 import { isItemOf } from '../leases/leases.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
@@ -74,15 +73,14 @@ async function goodsOf({ facts }: EvidenceScope, key: UnitKey): Promise<UnitKey[
 }
 
 async function wasRecalled({ db, facts, tenant }: EvidenceScope, key: UnitKey, atMs: number): Promise<boolean> {
-  const recalls = await facts.recallsAt(atMs)
-  if (recalls.length === 0) return false
+  if (!(await facts.hasRecalls())) return false
   const { lineId, unitNo, purchaseId } = key
   const isStandalone = purchaseId === ''
   const itemId = isStandalone ? lineId : (await facts.unitOf(purchaseId, { lineId, unitNo }))?.item_id
   const item = itemId === undefined || itemId === null ? undefined : await readItem(db, itemId)
   const line = isStandalone ? undefined : (await readLines(db, purchaseId)).find((each) => each.line_id === lineId)
   const storeId = item?.store_id ?? (await findPurchase(db, tenant, purchaseId))?.store_id
-  return storeId !== undefined && isRecalled(recalls, { storeId, item, line })
+  return storeId !== undefined && (await facts.recallsAt(storeId, atMs)).stop({ item, line })
 }
 
 async function hadStoppedStatus({ db, facts }: EvidenceScope, key: UnitKey, atMs: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { allRecalls } from '../items/recalls.ts'
+import { hasRecalls, recallsIn, type StoreRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { findDevice } from '../store-facts/device-queries.ts'
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
@@ -83,7 +83,7 @@ export class EvidenceFacts {
   readonly #stores = new Map<string, StoreDefaults | undefined>()
   readonly #agents = new Map<string, ReadonlyMap<string, string | null>>()
   readonly #homes = new Map<string, string | undefined>()
-  #recalls: Promise<Row<'product_recall'>[]> | undefined
+  #hasRecalls: Promise<boolean> | undefined
 
   constructor(db: Db, tenant: string) {
     this.#db = db
@@ -136,10 +136,14 @@ export class EvidenceFacts {
     return this.#stopped.get(itemId) === true
   }
 
-  /** Recalls of the account that were active at that time. */
-  async recallsAt(atMs: number): Promise<readonly Row<'product_recall'>[]> {
-    this.#recalls ??= allRecalls(this.#db, this.#tenant)
-    return (await this.#recalls).filter((row) => row.started_ms <= atMs && (row.ended_ms ?? Infinity) > atMs)
+  /** True if the account ever had a recall. */
+  hasRecalls(): Promise<boolean> {
+    return (this.#hasRecalls ??= hasRecalls(this.#db, this.#tenant))
+  }
+
+  /** Recalls of the store that were active at that time. */
+  recallsAt(storeId: string, atMs: number): Promise<StoreRecalls> {
+    return recallsIn(this.#db, { tenant: this.#tenant, store_id: storeId }, atMs)
   }
 
   async device(deviceId: string): Promise<Row<'device'> | undefined> {

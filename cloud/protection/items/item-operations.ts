@@ -12,7 +12,7 @@ import { endsSoon } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { goodsOf, recallFacts, recallReader } from './recalls.ts'
+import { goodsOf, recallsIn } from './recalls.ts'
 import { newestMoves } from './item-moves.ts'
 import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByStaff } from './move-by-staff.ts'
@@ -60,8 +60,7 @@ export const registerProtectedItems = operation({
       const { done, errors, next } = await work.step(async (call) => {
         const isOver = endsSoon(call.services.platform.clock)
         const store = await ownStore(call, storeId)
-        const recallsOf = recallReader(call.db, store.tenant)
-        const part = await runRows(items, (item) => registerItem(call, store, item, recallsOf), first, isOver)
+        const part = await runRows(items, (item) => registerItem(call, store, item), first, isOver)
         call.changed(storeId)
         if (part.done > 0) notifyGates(call, storeId)
         return part
@@ -199,8 +198,8 @@ async function describeItem(
 }
 
 async function isStopped(db: Db, item: Row<'protected_item'>): Promise<{ recalled?: true }> {
-  const { recalled } = await recallFacts(db, item.tenant, await goodsOf(db, item), undefined)
-  return recalled ? { recalled } : {}
+  const recalls = await recallsIn(db, item)
+  return recalls.stop(await goodsOf(db, item)) ? { recalled: true } : {}
 }
 
 function describeMove({

@@ -1,9 +1,8 @@
-import { sql, type SqlBool } from 'kysely'
 import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
-import { prepared, preparedRows, preparedForMany } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 
 /**
@@ -11,11 +10,10 @@ import type { Row } from '../../platform/persistence/schema.ts'
  * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR releases).
  */
 
-export type Recall = Pick<Row<'product_recall'>, 'store_ids' | 'ean' | 'lot' | 'expiry' | 'serial'>
+export type Recall = Pick<Row<'product_recall'>, 'ean' | 'lot' | 'expiry' | 'serial'>
 
 /** Goods as a recall sees them. An unknown lot, expiry or serial matches no recall that names it. */
 export interface RecallableGoods {
-  storeId: string
   item?: RecallableItem | undefined
   /** Line that the item, or a unit without an item, is sold in. */
   line?: Partial<SoldLine> | undefined
@@ -24,34 +22,17 @@ type RecallableItem = Pick<Row<'protected_item'>, 'ean' | 'lot' | 'expiry' | 'se
 type SoldLine = Pick<Row<'purchase_line'>, 'ean' | 'lot' | 'expiry' | 'serial'>
 
 /** EAN of goods: of the item's product, else of its line. An SGTIN has it although the catalogue lacks the product. */
-export function eanOf({ item, line }: Pick<RecallableGoods, 'item' | 'line'>): string | null | undefined {
+function eanOf({ item, line }: RecallableGoods): string | null | undefined {
   return item?.ean ?? line?.ean
 }
 
-/**
- * True if one of the recalls stops the goods. What an item does not state, its line may. Compares the stores last,
- * because an account may have many recalls that each name many stores.
- */
-export function isRecalled(recalls: readonly Recall[], goods: RecallableGoods): boolean {
-  const { storeId, item, line } = goods
-  const ean = eanOf(goods)
-  return recalls.some(
-    (recall) =>
-      recall.ean === ean &&
-      UNIT_FIELDS.every((field) => recall[field] === null || recall[field] === (item?.[field] ?? line?.[field])) &&
-      isInStore(recall, storeId),
+/** True if the recall names these goods. What an item does not state, its line may. The caller compares the store. */
+export function namesGoods(recall: Recall, goods: RecallableGoods): boolean {
+  const { item, line } = goods
+  return (
+    recall.ean === eanOf(goods) &&
+    UNIT_FIELDS.every((field) => recall[field] === null || recall[field] === (item?.[field] ?? line?.[field]))
   )
-}
-
-/** Stores by row of a recall, because one call compares a recall with thousands of units. */
-const storesByRow = new WeakMap<object, ReadonlySet<string>>()
-
-/** True if the recall applies in this store. */
-export function isInStore(recall: Pick<Row<'product_recall'>, 'store_ids'>, storeId: string): boolean {
-  if (recall.store_ids === null) return true
-  const stores = storesByRow.get(recall) ?? new Set(storesOfRecall(recall))
-  storesByRow.set(recall, stores)
-  return stores.has(storeId)
 }
 
 /** True if the recall names only the product: then it stops goods whatever is known about them. */
@@ -66,7 +47,7 @@ const soldLine = prepared((db, p: { lineId: string }) =>
 /** An item with the line that it is sold in. */
 export async function goodsOf(db: Db, item: Row<'protected_item'>): Promise<RecallableGoods> {
   const [line] = item.line_id === null ? [] : await soldLine(db, { lineId: item.line_id })
-  return { storeId: item.store_id, item, line }
+  return { item, line }
 }
 
 const linesByIds = preparedForMany((db, lineIds) =>
@@ -81,79 +62,125 @@ export async function soldLines(
   return new Map((await linesByIds(db, lineIds)).map((line) => [line.line_id, line]))
 }
 
-/** Stores of a recall; null: all stores of the account, also later ones. */
-export function storesOfRecall({ store_ids }: Pick<Row<'product_recall'>, 'store_ids'>): readonly string[] | null {
-  return store_ids === null ? null : (JSON.parse(store_ids) as string[])
-}
+/** The recalls of a store: of the whole account, or of this store. */
+export class StoreRecalls {
+  readonly #byEan: ReadonlyMap<string, readonly Recall[]>
 
-const ofEan = prepared((db, p: { tenant: string; ean: string; atMs: number }) =>
-  db
-    .selectFrom('product_recall')
-    .selectAll()
-    .where('tenant', '=', p.tenant)
-    .where('ean', '=', p.ean)
-    .where('started_ms', '<=', p.atMs)
-    .where((eb) => eb.or([eb('ended_ms', 'is', null), eb('ended_ms', '>', p.atMs)])),
-)
+  constructor(recalls: readonly Recall[]) {
+    this.#byEan = groupBy(recalls, (row) => row.ean)
+  }
 
-/** Later than any recall starts: the recalls of now, whatever clock they started by. */
-const NOW = Number.MAX_SAFE_INTEGER
+  /** All of them. */
+  get all(): readonly Recall[] {
+    return [...this.#byEan.values()].flat()
+  }
 
-/** Reads the recalls of an EAN. */
-export type RecallReader = (ean: string | null | undefined) => Promise<readonly Row<'product_recall'>[]>
+  /** Those of an EAN. */
+  ofEan(ean: string | null | undefined): readonly Recall[] {
+    return this.#byEan.get(ean ?? '') ?? []
+  }
 
-/**
- * Reads recalls that are active now, or were active at `pastMs`, each EAN once. Use one reader for all rows of a call:
- * a product may have 500 recalls of 1,000 stores.
- */
-export function recallReader(db: Db, tenant: string, pastMs?: number): RecallReader {
-  const known = new Map<string, Promise<readonly Row<'product_recall'>[]>>()
-  return (ean) => {
-    if (!ean) return Promise.resolve([])
-    const recalls = known.get(ean) ?? ofEan(db, { tenant, ean, atMs: pastMs ?? NOW })
-    known.set(ean, recalls)
-    return recalls
+  /** Those that stop these goods. */
+  of(goods: RecallableGoods): readonly Recall[] {
+    return this.ofEan(eanOf(goods)).filter((recall) => namesGoods(recall, goods))
+  }
+
+  /** True if one of them stops the goods. */
+  stop(goods: RecallableGoods): boolean {
+    return this.ofEan(eanOf(goods)).some((recall) => namesGoods(recall, goods))
+  }
+
+  /** Facts for `decide` that replace the status of recalled goods; empty for other goods. */
+  factsOf(goods: RecallableGoods): Partial<typeof RECALLED> {
+    return this.stop(goods) ? RECALLED : {}
   }
 }
 
-/** Active recalls of an account. */
-export const activeRecalls = preparedRows((db, tenant: string) =>
-  db.selectFrom('product_recall').selectAll().where('tenant', '=', tenant).where('ended_ms', 'is', null),
-)
-
-/** Recalls of an account, also ended ones. */
-export const allRecalls = preparedRows((db, tenant: string) =>
-  db.selectFrom('product_recall').selectAll().where('tenant', '=', tenant),
-)
-
-/**
- * Reads the recalls of an account that are active now, or were active at `pastMs`. Returns a function that returns those
- * of an EAN.
- */
-export async function recallsByEan(
-  db: Db,
-  tenant: string,
-  pastMs?: number,
-): Promise<(ean: string | null | undefined) => readonly Row<'product_recall'>[]> {
-  const wasActive = (row: Row<'product_recall'>, atMs: number) =>
-    row.started_ms <= atMs && (row.ended_ms === null || row.ended_ms > atMs)
-  const recalls =
-    pastMs === undefined
-      ? await activeRecalls(db, tenant)
-      : (await allRecalls(db, tenant)).filter((row) => wasActive(row, pastMs))
-  const byEan = groupBy(recalls, (row) => row.ean)
-  return (ean) => byEan.get(ean ?? '') ?? []
+interface RecallQuery {
+  tenant: string
+  storeId: string
+  atMs: number
 }
 
-/** Facts for `decide` that replace the status of recalled goods; empty for other goods. */
-export async function recallFacts(
+function recallsOfStore(db: Db, { tenant, storeId }: RecallQuery) {
+  return db
+    .selectFrom('product_recall as r')
+    .select(['ean', 'lot', 'expiry', 'serial'])
+    .where('tenant', '=', tenant)
+    .where((eb) =>
+      eb.or([
+        eb('stores', 'is', null),
+        eb.exists(
+          eb
+            .selectFrom('recall_store as s')
+            .select('s.store_id')
+            .whereRef('s.recall_id', '=', 'r.recall_id')
+            .where('s.store_id', '=', storeId),
+        ),
+      ]),
+    )
+}
+const activeNow = prepared((db, p: RecallQuery) => recallsOfStore(db, p).where('ended_ms', 'is', null))
+const activeThen = prepared((db, p: RecallQuery) =>
+  recallsOfStore(db, p)
+    .where((eb) => eb.or([eb('ended_ms', 'is', null), eb('ended_ms', '>', p.atMs)]))
+    .where('started_ms', '<=', p.atMs),
+)
+
+/** Reads the recalls of a store that are active now, or were active at `pastMs`. Read them once for all goods of a call. */
+export async function recallsIn(
   db: Db,
-  tenant: string,
-  goods: RecallableGoods,
-  pastMs: number | undefined,
-): Promise<Partial<typeof RECALLED>> {
-  const recalls = await recallReader(db, tenant, pastMs)(eanOf(goods))
-  return isRecalled(recalls, goods) ? RECALLED : {}
+  { tenant, store_id: storeId }: Pick<Row<'store'>, 'tenant' | 'store_id'>,
+  pastMs?: number,
+): Promise<StoreRecalls> {
+  const query = { tenant, storeId, atMs: pastMs ?? 0 }
+  return new StoreRecalls(await (pastMs === undefined ? activeNow(db, query) : activeThen(db, query)))
+}
+
+const anyOfTenant = prepared((db, p: { tenant: string }) =>
+  db.selectFrom('product_recall').select('recall_id').where('tenant', '=', p.tenant).limit(1),
+)
+
+/** True if the account ever had a recall. */
+export async function hasRecalls(db: Db, tenant: string): Promise<boolean> {
+  return (await anyOfTenant(db, { tenant })).length > 0
+}
+
+/** Number of active recalls of an account. */
+export async function countActive(db: Db, tenant: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('product_recall')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('tenant', '=', tenant)
+    .where('ended_ms', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Stores of a recall; null: all stores of the account, also later ones. */
+export async function storesOfRecall(
+  db: Db,
+  { recall_id, stores }: Pick<Row<'product_recall'>, 'recall_id' | 'stores'>,
+): Promise<ReadonlySet<string> | null> {
+  if (stores === null) return null
+  const rows = await db.selectFrom('recall_store').select('store_id').where('recall_id', '=', recall_id).execute()
+  return new Set(rows.map((row) => row.store_id))
+}
+
+/** True if the recall applies in this store. */
+export async function isInStore(
+  db: Db,
+  { recall_id, stores }: Pick<Row<'product_recall'>, 'recall_id' | 'stores'>,
+  storeId: string,
+): Promise<boolean> {
+  if (stores === null) return true
+  const rows = await db
+    .selectFrom('recall_store')
+    .select('store_id')
+    .where('recall_id', '=', recall_id)
+    .where('store_id', '=', storeId)
+    .execute()
+  return rows.length > 0
 }
 
 const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
@@ -174,7 +201,7 @@ interface RecallWindow {
  */
 export async function readWindow(
   db: Db,
-  recall: Recall & Pick<Row<'product_recall'>, 'tenant'>,
+  recall: Recall & Pick<Row<'product_recall'>, 'tenant' | 'recall_id' | 'stores'>,
   after: string,
   limit: { items: number; stores: number },
 ): Promise<RecallWindow> {
@@ -192,12 +219,14 @@ export async function readWindow(
   const stores = new Set<string>()
   const tooMany = found.findIndex(({ store_id: storeId }) => stores.add(storeId).size > limit.stores)
   const rows = tooMany < 0 ? found : found.slice(0, tooMany)
-  const items = rows.filter((item) =>
-    isRecalled([recall], {
-      storeId: item.store_id,
-      item,
-      line: { lot: item.line_lot, expiry: item.line_expiry, serial: item.line_serial },
-    }),
+  const inStores = await storesOfRecall(db, recall)
+  const items = rows.filter(
+    (item) =>
+      (inStores?.has(item.store_id) ?? true) &&
+      namesGoods(recall, {
+        item,
+        line: { lot: item.line_lot, expiry: item.line_expiry, serial: item.line_serial },
+      }),
   )
   return {
     items,
@@ -235,9 +264,14 @@ export function listRecalls(
   if (stores)
     query = query.where((eb) =>
       eb.or([
-        eb('store_ids', 'is', null),
-        // The column is a JSON array of ids, so a quoted id matches a whole element.
-        ...stores.map((id) => sql<SqlBool>`store_ids LIKE ${`%"${id.replaceAll(/[%_!]/g, '!$&')}"%`} ESCAPE '!'`),
+        eb('stores', 'is', null),
+        eb.exists(
+          eb
+            .selectFrom('recall_store as s')
+            .select('s.store_id')
+            .whereRef('s.recall_id', '=', 'product_recall.recall_id')
+            .where('s.store_id', 'in', stores.length === 0 ? ['-'] : stores),
+        ),
       ]),
     )
   if (state !== undefined) query = query.where('ended_ms', state === 'active' ? 'is' : 'is not', null)

@@ -25,7 +25,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { revokeLeases, clearPurchaseLinks } from './move-by-staff.ts'
 import { storeMoves, storeTagRemoval, type MovedBy } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
-import { eanOf, goodsOf, isRecalled, type RecallReader } from './recalls.ts'
+import { goodsOf, recallsIn } from './recalls.ts'
 import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -123,12 +123,7 @@ type NewItem = z.output<typeof NewItem>
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers the item of one row, or updates a known item. Throws if the row is invalid or contradicts that item. */
-export async function registerItem(
-  call: Call,
-  store: Row<'store'>,
-  item: NewItem,
-  recallsOf: RecallReader,
-): Promise<void> {
+export async function registerItem(call: Call, store: Row<'store'>, item: NewItem): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { epc, tagUid, tagId } = normal.identifiers
@@ -167,14 +162,14 @@ export async function registerItem(
   })
   if (isElsewhere) {
     const change = { ...changeOf(known, stated), store_id: store.store_id }
-    await assertStaysRecalled(call, known, change, recallsOf)
+    await assertStaysRecalled(call, known, change)
     await receiveTransfer(call, known, item.itemStatus ?? 'sellable', change)
     return
   }
   if (known) {
     assertStatusStays(known, item.itemStatus)
     if (product) assertProductStays(known, product.product_id, epc)
-    await assertStaysRecalled(call, known, changeOf(known, stated), recallsOf)
+    await assertStaysRecalled(call, known, changeOf(known, stated))
     if (isOnOtherGoods(known, stated)) await revokeLeases(call, known, 'its tag is on other goods')
     await updateItem(call.db, known, changeOf(known, stated), call.nowMs)
     return
@@ -264,13 +259,12 @@ async function assertStaysRecalled(
   { db, caller }: Call,
   known: Row<'protected_item'>,
   change: Partial<Row<'protected_item'>>,
-  recallsOf: RecallReader,
 ): Promise<void> {
   if (caller.kind === 'user' ? isRoleAtLeast(caller.role, 'manager') : caller.kind === 'secret') return
   const before = await goodsOf(db, known)
   const item = { ...known, ...change }
-  if (!isRecalled(await recallsOf(eanOf(before)), before)) return
-  if (isRecalled(await recallsOf(eanOf({ item })), { storeId: item.store_id, item, line: before.line })) return
+  if (!(await recallsIn(db, known)).stop(before)) return
+  if ((await recallsIn(db, item)).stop({ item, line: before.line })) return
   throw precondition(
     'recalled',
     'the item is recalled: a manager must confirm another product, lot, expiry, serial or store of its goods',

@@ -5,13 +5,13 @@ import { groupBy, type Database, type Db } from '../../platform/persistence/data
 import type { Row } from '../../platform/persistence/schema.ts'
 import { renumberItems } from '../items/item-sequence.ts'
 import {
-  eanOf,
-  readWindow,
-  isRecalled,
-  type Recall,
-  type RecallReader,
   findRecall,
-  recallReader,
+  isInStore,
+  namesGoods,
+  readWindow,
+  recallsIn,
+  type RecallableGoods,
+  type StoreRecalls,
 } from '../items/recalls.ts'
 import { itemsOf, linesOf } from '../../shop/pickup-orders/queries.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
@@ -24,35 +24,33 @@ import { unitsOfAuthorization } from '../leases/authorizations.ts'
  */
 export async function hasRecalledGoods(
   db: Db,
-  { store_id: storeId, order_id: orderId }: Pick<Row<'pickup_order'>, 'store_id' | 'order_id'>,
-  recallsFor: RecallReader,
+  { order_id: orderId }: Pick<Row<'pickup_order'>, 'order_id'>,
+  recalls: StoreRecalls,
 ): Promise<boolean> {
   const items = await itemsOf(db, [orderId])
   for (const line of await linesOf(db, [orderId])) {
-    const recalls = await recallsFor(line.ean)
-    if (recalls.length === 0) continue
     const own = items.filter((item) => item.line_no === line.line_no)
     const goods = own.length < line.quantity ? [...own, undefined] : own
-    if (goods.some((item) => isRecalled(recalls, { storeId, item, line: { ean: line.ean } }))) return true
+    if (goods.some((item) => recalls.stop({ item, line: { ean: line.ean } }))) return true
   }
   return false
 }
 
-/** True if one of these recalls stops an item that the purchase names, or other goods of one of its lines. */
+/** True if an item that the purchase names is stopped, or other goods of one of its lines. */
 export async function hasRecalledUnit(
   db: Db,
-  { store_id: storeId, purchase_id: purchaseId }: Pick<Row<'purchase'>, 'store_id' | 'purchase_id'>,
-  recallsFor: (ean: string | null | undefined) => readonly Recall[],
+  { purchase_id: purchaseId }: Pick<Row<'purchase'>, 'purchase_id'>,
+  stops: (goods: RecallableGoods) => boolean,
 ): Promise<boolean> {
   const lines = await readLines(db, purchaseId)
   const units = groupBy(await readUnits(db, purchaseId), (unit) => unit.line_id)
   const idsOf = (line: Row<'purchase_line'>) => (units.get(line.line_id) ?? []).flatMap((unit) => unit.item_id ?? [])
   const items = await readItems(db, lines.flatMap(idsOf))
-  const isStopped = (line: Row<'purchase_line'>, item?: Row<'protected_item'>) =>
-    isRecalled(recallsFor(eanOf({ item, line })), { storeId, item, line })
   return lines.some((line) => {
     const itemIds = idsOf(line)
-    return (itemIds.length < line.quantity && isStopped(line)) || itemIds.some((id) => isStopped(line, items.get(id)))
+    return (
+      (itemIds.length < line.quantity && stops({ line })) || itemIds.some((id) => stops({ line, item: items.get(id) }))
+    )
   })
 }
 
@@ -173,26 +171,25 @@ export async function coversRecalled(
 ): Promise<boolean> {
   const recall = await findRecall(db, tenant, recallId)
   if (recall?.ended_ms !== null) return false
-  if (item_id === null && purchase_id === null) return isLockerOfRecalled(db, device_id, recall)
+  if (item_id === null && purchase_id === null) return isLockerOfRecalled(db, device_id)
+  if (!(await isInStore(db, recall, storeId))) return false
   if (item_id === null)
-    return hasRecalledUnit(db, { store_id: storeId, purchase_id: purchase_id ?? '' }, () => [recall])
+    return hasRecalledUnit(db, { purchase_id: purchase_id ?? '' }, (goods) => namesGoods(recall, goods))
   const item = await readItem(db, item_id)
-  if (isRecalled([recall], { storeId, item })) return true
+  if (namesGoods(recall, { item })) return true
   if (purchase_id === null) return false
   const lines = await readLines(db, purchase_id)
   const units = await unitsOfAuthorization(db, nonce)
-  return units.some((unit) =>
-    isRecalled([recall], { storeId, item, line: lines.find((line) => line.line_id === unit.line_id) }),
-  )
+  return units.some((unit) => namesGoods(recall, { item, line: lines.find((line) => line.line_id === unit.line_id) }))
 }
 
 /** True if an order with recalled goods waits in this locker. Each locker holds one order. */
-async function isLockerOfRecalled(db: Db, deviceId: string, { tenant }: Row<'product_recall'>): Promise<boolean> {
+async function isLockerOfRecalled(db: Db, deviceId: string): Promise<boolean> {
   const order = await db
     .selectFrom('pickup_order')
-    .select(['store_id', 'order_id'])
+    .select(['tenant', 'store_id', 'order_id'])
     .where('locker_device_id', '=', deviceId)
     .where('status', '=', 'ready')
     .executeTakeFirst()
-  return order !== undefined && hasRecalledGoods(db, order, recallReader(db, tenant))
+  return order !== undefined && (await hasRecalledGoods(db, order, await recallsIn(db, order)))
 }

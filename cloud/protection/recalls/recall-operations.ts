@@ -14,7 +14,7 @@ import { ownStore, ownStores } from '../../platform/stores/own-store.ts'
 import { notifyGates } from '../items/item-sequence.ts'
 import { publishSome, coversRecalled } from './publish-recalls.ts'
 import {
-  activeRecalls,
+  countActive,
   findRecall,
   listRecalls,
   nameOfProduct,
@@ -25,6 +25,8 @@ import { publishReceipts } from './recalled-receipts.ts'
 import { revokeTokens } from '../leases/token-revocations.ts'
 
 const STORES_LIMIT = 1_000
+/** Characters of an id in a response. */
+const ID_LENGTH = 32
 const DEFAULT_PAGE = 50
 const PAGE_LIMIT = 100
 const STATES = ['active', 'ended'] as const
@@ -56,7 +58,8 @@ const Recall = z.strictObject({
 
 async function describe(call: Call, row: Row<'product_recall'>): Promise<z.infer<typeof Recall>> {
   const { storeIds: visible } = keyCaller(call.caller)
-  const stores = storesOfRecall(row)
+  const all = await storesOfRecall(call.db, row)
+  const stores = all && [...all].sort()
   const { lot, expiry, serial } = row
   const seesAll = visible === null || (stores?.every((id) => visible.includes(id)) ?? false)
   const isCounted = seesAll && (row.publish_after === null || row.ended_ms !== null)
@@ -103,15 +106,16 @@ export const recallProducts = operation({
   async run(call, { storeIds, ean, lot, expiry, serial, reason }) {
     const { db, nowMs, services } = call
     const caller = keyCaller(call.caller)
-    const stores = storeIds ?? caller.storeIds
+    const named = storeIds ?? caller.storeIds
+    const stores = named && [...new Set(named)]
     if (stores) await ownStores(call, stores)
     const product = await namedProduct(call, { ean })
-    if ((await activeRecalls(db, caller.tenant)).length >= RECALLS_LIMIT)
+    if ((await countActive(db, caller.tenant)) >= RECALLS_LIMIT)
       throw precondition('too_many_recalls', `the account has ${RECALLS_LIMIT} active recalls: end some of them`)
     const row: Row<'product_recall'> = {
       recall_id: newId('rcl', services.platform),
       tenant: caller.tenant,
-      store_ids: stores && JSON.stringify([...new Set(stores)]),
+      stores: stores && stores.length,
       product_id: product.product_id,
       ean: product.ean,
       lot: null,
@@ -129,6 +133,11 @@ export const recallProducts = operation({
       sold_items: 0,
     }
     await db.insertInto('product_recall').values(row).execute()
+    if (stores && stores.length > 0)
+      await db
+        .insertInto('recall_store')
+        .values(stores.map((storeId) => ({ recall_id: row.recall_id, store_id: storeId })))
+        .execute()
     await publishUnits(call, row)
     await revokeTokens(call, { kind: 'recall', recallId: row.recall_id }, 'its goods are recalled', coversRecalled)
     await publish(call, row)
@@ -194,7 +203,7 @@ export const fetchRecalls = operation({
       (atMost, last: Row<'product_recall'> | undefined) =>
         listRecalls(call.db, caller.tenant, { stores, state, after: last?.recall_id ?? cursor, limit: atMost }),
       (row) => row.recall_id,
-      (row) => row.store_ids?.length ?? 0,
+      (row) => (row.stores ?? 0) * ID_LENGTH,
       { limit },
     )
     const recalls = []
@@ -215,7 +224,8 @@ async function publish(call: Call, recall: Row<'product_recall'>): Promise<void>
 async function publishUnits(call: Call, recall: Row<'product_recall'>): Promise<void> {
   await publishReceipts(call, recall)
   if (!stopsWholeProduct(recall) && recall.lot === null) return
-  for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, storesOfRecall(recall)))
+  const stores = await storesOfRecall(call.db, recall)
+  for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, stores && [...stores]))
     call.afterCommit(() => call.services.agents.storeChanged(storeId))
 }
 
@@ -223,7 +233,8 @@ async function publishUnits(call: Call, recall: Row<'product_recall'>): Promise<
 async function ownRecall(call: Call, recallId: string): Promise<Row<'product_recall'>> {
   const { tenant, storeIds: visible } = keyCaller(call.caller)
   const recall = await findRecall(call.db, tenant, recallId)
-  const stores = recall && storesOfRecall(recall)
+  const all = recall && (await storesOfRecall(call.db, recall))
+  const stores = all && [...all]
   if (!recall || (visible && stores && !stores.some((id) => visible.includes(id)))) throw notFound('recall')
   if (visible && !stores?.every((id) => visible.includes(id)))
     throw new Failure('permission-denied', 'the recall also stops goods in stores that this key may not see', {

@@ -1,7 +1,7 @@
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
-import { runJobStep } from '../../platform/operations/process-each.ts'
+import { endsSoon, runJobStep } from '../../platform/operations/process-each.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -10,13 +10,13 @@ import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { tellsUnitsApart } from '../../shop/receipts/receipt-of-purchase.ts'
 import { readItems } from '../items/item-queries.ts'
 import {
-  eanOf,
-  isInStore,
-  isRecalled,
-  recallsByEan,
+  namesGoods,
+  recallsIn,
   stopsWholeProduct,
+  storesOfRecall,
   type Recall,
   type RecallableGoods,
+  type StoreRecalls,
 } from '../items/recalls.ts'
 import { deny, GUARD_SECONDS } from '../rights/deny-list.ts'
 import { publishInTurns } from './publish-recalls.ts'
@@ -45,8 +45,8 @@ export async function stopRecalledUnits(
 ): Promise<void> {
   const states = (line: Row<'purchase_line'>) => UNIT_FIELDS.some((field) => line[field] !== null)
   if (units === 0 || (tellsUnitsApart(purchase, units) && !lines.some(states))) return
-  const recallsFor = await recallsByEan(call.db, purchase.tenant)
-  const entries = await entriesOf(call, purchase, { recallsFor, concerns: () => true })
+  const recalls = await recallsIn(call.db, purchase)
+  const entries = await entriesOf(call, purchase, { recalls, concerns: () => true })
   const stopped = entries.filter((entry) => !('ended' in entry))
   if (stopped.length > 0) await deny(call, purchase.store_id, stopped)
 }
@@ -55,20 +55,24 @@ export async function stopRecalledUnits(
 export async function publishReceipts(call: DenyCall, recall: Row<'product_recall'>): Promise<void> {
   if (recall.receipts_after === null) return
   const receipts = await nextReceipts(call, recall, recall.receipts_after)
-  const recallsFor = await recallsByEan(call.db, recall.tenant)
-  const concerns = (goods: RecallableGoods) => isRecalled([recall], goods)
+  const inStores = await storesOfRecall(call.db, recall)
+  const ofStores = new Map<string, StoreRecalls>()
+  const isOver = endsSoon(call.services.platform.clock)
+  const concerns = (goods: RecallableGoods) => namesGoods(recall, goods)
   const entries: { storeId: string; entry: DenyEntry }[] = []
   let last = receipts.length < AT_ONCE.receipts ? null : cursorOf(receipts.at(-1))
   let published = 0
   for (const [n, { has_goods, ...purchase }] of receipts.entries()) {
-    if (Number(has_goods) === 0 || !isInStore(recall, purchase.store_id)) continue
+    if (Number(has_goods) === 0 || inStores?.has(purchase.store_id) === false) continue
     const units = await readUnits(call.db, purchase.purchase_id)
     // The policy names the product, so agents know such receipts.
     if (stopsWholeProduct(recall) && tellsUnitsApart(purchase, units.length)) continue
-    const found = await entriesOf(call, purchase, { recallsFor, concerns, units })
+    const recalls = ofStores.get(purchase.store_id) ?? (await recallsIn(call.db, purchase))
+    ofStores.set(purchase.store_id, recalls)
+    const found = await entriesOf(call, purchase, { recalls, concerns, units })
     entries.push(...found.map((entry) => ({ storeId: purchase.store_id, entry })))
     published += units.length
-    if (published < AT_ONCE.units || n === receipts.length - 1) continue
+    if (n === receipts.length - 1 || (published < AT_ONCE.units && !isOver())) continue
     last = cursorOf(purchase)
     break
   }
@@ -114,7 +118,7 @@ function nextReceipts({ db, nowMs }: DenyCall, { tenant, ean }: Row<'product_rec
 type SoldUnit = RecallableGoods & { line: Row<'purchase_line'> }
 
 interface Selection {
-  recallsFor: (ean: string | null | undefined) => readonly Recall[]
+  recalls: StoreRecalls
   concerns: (unit: SoldUnit) => boolean
   /** Units of the purchase; absent: read here. */
   units?: readonly Row<'purchase_unit'>[]
@@ -127,9 +131,9 @@ interface Selection {
 async function entriesOf(
   { db }: DenyCall,
   purchase: Row<'purchase'>,
-  { recallsFor, concerns, units: known }: Selection,
+  { recalls, concerns, units: known }: Selection,
 ): Promise<DenyEntry[]> {
-  const { purchase_id: purchaseId, store_id: storeId, cti, receipt_exp: exp } = purchase
+  const { purchase_id: purchaseId, cti, receipt_exp: exp } = purchase
   const units = known ?? (await readUnits(db, purchaseId))
   const items = await readItems(
     db,
@@ -142,9 +146,8 @@ async function entriesOf(
   for (const { line_id, item_id, receipt_index } of units) {
     const line = lines.get(line_id)
     if (!line || receipt_index === null) continue
-    const unit: SoldUnit = { storeId, line, item: items.get(item_id ?? '') }
-    const recalls = recallsFor(eanOf(unit)).filter((recall) => !isNamedByPolicy(recall))
-    const isStopped = isRecalled(recalls, unit)
+    const unit: SoldUnit = { line, item: items.get(item_id ?? '') }
+    const isStopped = recalls.of(unit).some((recall) => !isNamedByPolicy(recall))
     isOpen ||= !isStopped
     if (concerns(unit)) (isStopped ? stopped : others).push(receipt_index)
   }

@@ -16,7 +16,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
+import { recallsIn, stopsWholeProduct } from '../items/recalls.ts'
 import { isMoveOpen } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-facts/device-queries.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
@@ -132,7 +132,7 @@ async function recalledGoodsOf(
   db: Db,
   store: Row<'store'>,
 ): Promise<Pick<PolicyClaims, 'recalledGtins' | 'recalledLots'>> {
-  const here = (await activeRecalls(db, store.tenant)).filter((recall) => isInStore(recall, store.store_id))
+  const here = (await recallsIn(db, store)).all
   const gtins = here.flatMap((recall) => (stopsWholeProduct(recall) ? (toGtin14(recall.ean) ?? []) : []))
   const lots = here.flatMap(({ ean, lot }) => (lot === null ? [] : lotKey(toGtin14(ean) ?? ean, lot)))
   return {

@@ -28,7 +28,7 @@ import { definedFields } from '../../platform/operations/fields.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { readItems } from '../../protection/items/item-queries.ts'
-import { recallsByEan } from '../../protection/items/recalls.ts'
+import { recallsIn } from '../../protection/items/recalls.ts'
 import { hasRecalledUnit } from '../../protection/recalls/publish-recalls.ts'
 
 /**
@@ -73,7 +73,8 @@ export async function assertForSale(db: Db, purchase: Row<'purchase'>): Promise<
       'an item of this purchase was sold meanwhile: start a new checkout without it',
       { allowedNext: [] },
     )
-  if (await hasRecalledUnit(db, purchase, await recallsByEan(db, purchase.tenant)))
+  const recalls = await recallsIn(db, purchase)
+  if (await hasRecalledUnit(db, purchase, (goods) => recalls.stop(goods)))
     throw precondition('recalled', 'goods of this purchase are recalled: start a new checkout without them', {
       allowedNext: [],
     })

@@ -15,7 +15,7 @@ import { invalid, precondition, type ErrorDetail, Failure } from '../../platform
 import { offerPrices } from '../../shop/offers/offer-products.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
+import { recallsIn } from '../../protection/items/recalls.ts'
 import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { depositOf, type Deposit } from '../../shop/purchases/line-value.ts'
 import { isTest } from '../../shop/purchases/present.ts'
@@ -423,18 +423,17 @@ function assertNotExpired(priced: readonly PricedLine[], today: string, named: R
 /** Throws 409 if a recall stops a line or one of its items. */
 async function assertNotRecalled(
   db: Db,
-  { tenant, store_id: storeId }: Row<'store'>,
+  store: Row<'store'>,
   priced: readonly PricedLine[],
   named: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const recallsOf = await recallsByEan(db, tenant)
+  const recalls = await recallsIn(db, store)
   const stopped: string[] = []
   for (const [i, { items, unit, ean, quantity }] of priced.entries()) {
     const line = { ean, ...unit }
-    const recalls = recallsOf(eanOf({ item: items[0], line }))
-    const own = items.filter((item) => isRecalled(recalls, { storeId, item, line }))
+    const own = items.filter((item) => recalls.stop({ item, line }))
     stopped.push(...own.map(({ item_id }) => named.get(item_id) ?? `items[${i}]`))
-    if (items.length < quantity && isRecalled(recalls, { storeId, line })) stopped.push(`items[${i}]`)
+    if (items.length < quantity && recalls.stop({ line })) stopped.push(`items[${i}]`)
   }
   if (stopped.length === 0) return
   throw refused(

@@ -16,7 +16,7 @@ import {
   isPickupCode,
 } from '../../shop/pickup-orders/queries.ts'
 import type { TagLists } from '../../protection/items/item-queries.ts'
-import { recallReader } from '../../protection/items/recalls.ts'
+import { recallsIn } from '../../protection/items/recalls.ts'
 import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
 import { revokeTokens } from '../../protection/leases/token-revocations.ts'
 import { deviceFacts, findDevice } from '../../protection/store-facts/device-queries.ts'
@@ -65,7 +65,7 @@ export async function moveOrder(
     await releaseItems(call, order)
     await releaseStock(db, order.order_id)
   } else await replaceReservedItems(call, order, move)
-  if (HANDED_OVER.has(to) && (await hasRecalledGoods(db, order, recallReader(db, order.tenant))))
+  if (HANDED_OVER.has(to) && (await hasRecalledGoods(db, order, await recallsIn(db, order))))
     throw precondition('recalled', 'goods of this order are recalled: set them aside, and pick other ones or cancel it')
   if (to === 'picked_up') {
     await handOverItems(call, order)

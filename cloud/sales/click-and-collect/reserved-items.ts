@@ -4,7 +4,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { storeMoves } from '../../protection/items/item-moves.ts'
-import { isInStore, isRecalled, recallReader } from '../../protection/items/recalls.ts'
+import { recallsIn } from '../../protection/items/recalls.ts'
 import { renumberItems, notifyGates } from '../../protection/items/item-sequence.ts'
 import {
   deleteReservedItems,
@@ -28,10 +28,9 @@ export async function reserveItems(
   lines: readonly Row<'pickup_order_line'>[],
 ): Promise<void> {
   const { db, nowMs } = call
-  const recallsOf = recallReader(db, order.tenant)
+  const recalls = await recallsIn(db, order)
   for (const line of lines) {
-    const stopped = (await recallsOf(line.ean)).filter((recall) => isInStore(recall, order.store_id))
-    const query = { today: dayOf(nowMs), stopped, limit: line.quantity }
+    const query = { today: dayOf(nowMs), stopped: recalls.ofEan(line.ean), limit: line.quantity }
     const items = await sellableItems(db, order.store_id, line.product_id, query)
     const reserved = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
     await insertReservedItems(
@@ -100,7 +99,7 @@ export async function replaceReservedItems(call: Call, order: Row<'pickup_order'
 
 async function namedItems({ db, nowMs }: Call, order: Row<'pickup_order'>, picked: TagLists) {
   const mine = new Set(await reservedItemIds(db, order))
-  const recallsOf = recallReader(db, order.tenant)
+  const recalls = await recallsIn(db, order)
   const items = new Map<string, { path: string; item: Row<'protected_item'> }>()
   for (const { path, identifiers } of tagsIn(picked, '')) {
     const item = await findItem(db, order.tenant, identifiers)
@@ -110,7 +109,7 @@ async function namedItems({ db, nowMs }: Call, order: Row<'pickup_order'>, picke
     // What was reserved in time is handed over.
     if (item.item_status === 'sellable' && item.expiry !== null && item.expiry < dayOf(nowMs))
       throw precondition('expired', `${path}: the item expired on ${item.expiry}: pick another one`)
-    if (isRecalled(await recallsOf(item.ean), { storeId: order.store_id, item }))
+    if (recalls.stop({ item }))
       throw precondition('recalled', `${path}: the item is recalled: set it aside, and pick another one`)
     items.set(item.item_id, { path, item })
   }

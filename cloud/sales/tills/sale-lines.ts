@@ -27,7 +27,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { itemsEpoch } from '../../protection/agents/documents/item-pages.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
 import { factsOfItem, productsOfItems } from '../../protection/authorize/item-facts.ts'
-import { eanOf, isRecalled, recallsByEan } from '../../protection/items/recalls.ts'
+import { recallsIn, type StoreRecalls } from '../../protection/items/recalls.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
 import { isReturn, isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
@@ -100,7 +100,7 @@ export async function rowsOfSale(
   const itemOf = await itemsWith(db, store.tenant, sale.lines)
   const key = saleKeyOf(store.store_id, sale)
   const standings = await standingsOf(call, store, key, recorded, sale, itemOf)
-  const recallsOf = await recallsByEan(db, store.tenant)
+  const recalls = await recallsIn(db, store)
   const valueCent = await valueOfSale(db, store, sale, itemOf)
   const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], pieces: [], doubts: [], valueCent }
   const taken = new Set<string>()
@@ -135,9 +135,9 @@ export async function rowsOfSale(
       continue
     }
     rows.tags.push(...tags)
-    if (tags.length === 0 && isRecalled(recallsOf(eanOf({ line: row })), { storeId: store.store_id, line: row }))
+    if (tags.length === 0 && recalls.stop({ line: row }))
       rows.doubts.push({ code: 'sale_of_held_item', lineId, subject: line.ean ?? row.ean ?? '' })
-    const { items, stay, late } = judgeTags(rows, row, left, { store, recorded, recallsOf, standings, taken })
+    const { items, stay, late } = judgeTags(rows, row, left, { store, recorded, recalls, standings, taken })
     const pieces = product?.tagged === 1 && isSoldLine(line) && Number.isInteger(line.quantity) ? soldPieces(row) : 0
     // A piece that stays gives no right to another one of its line.
     tagged.push({ line: row, count: Math.max(pieces - stay, items.length + late), items })
@@ -157,13 +157,13 @@ function judgeTags(
   {
     store,
     recorded,
-    recallsOf,
+    recalls,
     standings,
     taken,
   }: {
     store: Row<'store'>
     recorded: Recorded
-    recallsOf: Awaited<ReturnType<typeof recallsByEan>>
+    recalls: StoreRecalls
     standings: ReadonlyMap<string, Standing>
     taken: Set<string>
   },
@@ -174,8 +174,7 @@ function judgeTags(
   for (const each of tags) {
     const { item, lineId, tag } = each
     if (item && here.has(item.item_id)) continue // one piece named by two kinds of tag
-    const goods = { storeId: store.store_id, line: row, item }
-    const isStopped = isRecalled(recallsOf(eanOf({ item, line: row })), goods)
+    const isStopped = recalls.stop({ item, line: row })
     const standing = standings.get(item?.item_id ?? '')
     const isMore = here.size >= soldPieces(row)
     const code =

@@ -4,7 +4,7 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { newestMoveOfEach } from '../../protection/items/item-moves.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
-import { goodsOf, isRecalled, recallsByEan, eanOf } from '../../protection/items/recalls.ts'
+import { goodsOf, recallsIn } from '../../protection/items/recalls.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { findRight, storeGone } from '../../protection/rights/rights.ts'
 import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
@@ -83,9 +83,8 @@ async function whyUnfit(
 ): Promise<keyof typeof UNFIT | undefined> {
   if (item?.store_id !== store.store_id) return 'sale_tag_unknown'
   if (isSold(item.item_status)) return 'item_already_paid'
-  const goods = await goodsOf(db, item)
-  const recallsOf = await recallsByEan(db, store.tenant)
-  if (item.item_status !== 'sellable' || isRecalled(recallsOf(eanOf(goods)), goods)) return 'sale_of_held_item'
+  const recalls = await recallsIn(db, store)
+  if (item.item_status !== 'sellable' || recalls.stop(await goodsOf(db, item))) return 'sale_of_held_item'
   const moves = await newestMoveOfEach(db, [item.item_id], { storeId: store.store_id })
   return moves.some((move) => (move.reported_ms ?? move.at_ms) > storedMs) ? 'item_changed' : undefined
 }

@@ -137,7 +137,11 @@ export class StoreAnnouncements {
 
   /** Publishes the documents of every store that this process owns and that has a connected agent. */
   async refresh(what: AnnouncementScope): Promise<void> {
-    for (const storeId of this.#storesWithAgents()) if (this.#owns(storeId)) await this.#publishStore(storeId, what)
+    for (const storeId of this.#storesWithAgents()) {
+      if (!this.#owns(storeId)) continue
+      await this.#publishStore(storeId, what)
+      await yieldToEventLoop()
+    }
   }
 
   #owns(storeId: string): boolean {

@@ -23,10 +23,8 @@ const { get, post } = browserOf(
 const BYTES_OF_A_PAGE = 300_000
 
 it('shows the users, keys and operators of a large account in pages', async () => {
-  const storeIds = JSON.stringify([
-    shop.storeId,
-    ...Array.from({ length: 99 }, (_, n) => `st_01KANX6Y7C3V9Q2M8R5T4W${1_000 + n}`),
-  ])
+  const stores = [shop.storeId, ...Array.from({ length: 99 }, (_, n) => `st_01KANX6Y7C3V9Q2M8R5T4W${1_000 + n}`)]
+  const storeIds = JSON.stringify(stores)
   const numbers = Array.from({ length: 240 }, (_, n) => String(n).padStart(3, '0'))
   const { tenant } = await shop.cloud.db.database.reads
     .selectFrom('store')
@@ -64,11 +62,15 @@ it('shows the users, keys and operators of a large account in pages', async () =
         .execute()
       const goods = { ean: '4006381333931', product_id: 'prd_x', items: 0, sold_items: 0 }
       const recall = { recall_id: `rcl_x${n}`, tenant, ...goods, reason: `Grund ${n}`, started_ms: 0, started_by: 'x' }
-      if (Number(n) < 90)
-        await db
-          .insertInto('product_recall')
-          .values({ ...recall, store_ids: storeIds })
-          .execute()
+      if (Number(n) >= 90) continue
+      await db
+        .insertInto('product_recall')
+        .values({ ...recall, stores: stores.length })
+        .execute()
+      await db
+        .insertInto('recall_store')
+        .values(stores.map((store_id) => ({ recall_id: recall.recall_id, store_id })))
+        .execute()
     }
   })
   for (const path of ['/console/users', '/console/keys', '/console/recalls']) {

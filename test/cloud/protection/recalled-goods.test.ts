@@ -1,32 +1,68 @@
-import { afterEach, expect, it, vi } from 'vitest'
-import { isRecalled, recallReader } from '../../../cloud/protection/items/recalls.ts'
+import { expect, it } from 'vitest'
+import { recallsIn } from '../../../cloud/protection/items/recalls.ts'
 import { newDatabase } from '../../support/databases.ts'
-import { countStatements } from '../../support/count-statements.ts'
 
-afterEach(() => void vi.restoreAllMocks())
+const EAN = '4012345678901'
+const item = { ean: EAN, lot: 'L-1', expiry: null, serial: null }
 
-const STORES = JSON.stringify(Array.from({ length: 1_000 }, (_, n) => `st_${n}`))
-const recallsOf = (lot: string) =>
-  Array.from({ length: 500 }, () => ({ store_ids: STORES, ean: '4012345678901', lot, expiry: null, serial: null }))
-const item = { ean: '4012345678901', lot: 'L-1', expiry: null, serial: null }
-
-it('reads the stores of a recall only if lot, expiry and serial match, and once for all goods', () => {
-  const parse = vi.spyOn(JSON, 'parse')
-  const [others, same] = [recallsOf('L-2'), recallsOf('L-1')]
-  for (let unit = 0; unit < 50; unit++) {
-    expect(isRecalled(others, { storeId: 'st_999', item })).toBe(false)
-    expect(isRecalled(same, { storeId: 'st_x', item })).toBe(false)
-    expect(isRecalled(same, { storeId: 'st_999', item })).toBe(true)
+async function stored(recalls: readonly { lot?: string; storeIds?: string[]; started?: number; ended?: number }[]) {
+  const { database } = await newDatabase('sqlite')
+  const rows = recalls.map(({ lot, storeIds, started, ended }, n) => ({
+    row: {
+      recall_id: `rcl_${n}`,
+      tenant: 'ten_1',
+      stores: storeIds?.length ?? null,
+      product_id: 'prd',
+      ean: EAN,
+      lot: lot ?? null,
+      expiry: null,
+      serial: null,
+      reason: 'Bruch',
+      started_ms: started ?? 1,
+      started_by: 'key',
+      ended_ms: ended ?? null,
+      ended_by: null,
+      publish_after: null,
+      receipts_after: null,
+      items: 0,
+      sold_items: 0,
+    },
+    stores: (storeIds ?? []).map((store_id) => ({ recall_id: `rcl_${n}`, store_id })),
+  }))
+  await database.write(async (db) => {
+    for (const { row, stores } of rows) {
+      await db.insertInto('product_recall').values(row).execute()
+      if (stores.length > 0) await db.insertInto('recall_store').values(stores).execute()
+    }
+  })
+  return {
+    in: (store_id: string, atMs?: number) => recallsIn(database.reads, { tenant: 'ten_1', store_id }, atMs),
+    close: () => database.close(),
   }
-  expect(parse).toHaveBeenCalledTimes(same.length)
+}
+
+it('stops goods in the stores of a recall only', async () => {
+  const recalls = await stored([{ lot: 'L-1', storeIds: ['st_1', 'st_2'] }, { lot: 'L-2' }])
+  const stops = async (storeId: string, lot: string) => (await recalls.in(storeId)).stop({ item: { ...item, lot } })
+  expect([await stops('st_1', 'L-1'), await stops('st_3', 'L-1')]).toEqual([true, false])
+  expect([await stops('st_1', 'L-2'), await stops('st_3', 'L-2')]).toEqual([true, true])
+  await recalls.close()
 })
 
-it('reads the recalls of an EAN once for a call', async () => {
-  const { database } = await newDatabase('sqlite')
-  const read = recallReader(database.reads, 'ten_1')
-  const count = await countStatements(async () => {
-    for (let n = 0; n < 10; n++) for (const ean of ['4012345678901', '4012345678918']) await read(ean)
-  })
-  expect(count).toBe(2)
-  await database.close()
+it('knows which recalls were active at a time', async () => {
+  const recalls = await stored([
+    { started: 10, ended: 20 },
+    { lot: 'L-9', started: 15 },
+  ])
+  const at = async (atMs?: number) => (await recalls.in('st_1', atMs)).all.length
+  expect([await at(9), await at(10), await at(15), await at(20), await at()]).toEqual([0, 1, 2, 1, 1])
+  await recalls.close()
+})
+
+it('reads what an item does not state from its line', async () => {
+  const recalls = await stored([{ lot: 'L-1' }])
+  const here = await recalls.in('st_1')
+  const unstated = { ...item, lot: null }
+  expect([here.stop({ item: unstated }), here.stop({ item: unstated, line: { lot: 'L-1' } })]).toEqual([false, true])
+  await recalls.close()
 })

@@ -353,17 +353,18 @@ export const PROTECTION: readonly string[] = [
     store_id text NOT NULL, product_id text NOT NULL, tenant text NOT NULL, queued_ms bigint NOT NULL,
     after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
   `CREATE INDEX item_refresh_by_tenant ON item_refresh (tenant, queued_ms, store_id, product_id)`,
-  // A recall of goods (protection/items/recalls.ts). `store_ids`: JSON array; null: all stores of the account.
+  // A recall of goods (protection/items/recalls.ts). `stores`: Number of rows of `recall_store`; null: all
+  // stores of the account.
   // `publish_after`: The items after this one must be published again; null: all are published. `receipts_after`: The
   // receipts of purchases after this one must be published; null: all are published, or there are none. `items`:
   // Items that matched when the recall began, and those of them that were sold; counted while they are published.
   `CREATE TABLE product_recall (
-    recall_id text PRIMARY KEY, tenant text NOT NULL, store_ids text, product_id text NOT NULL, ean text NOT NULL, lot text,
+    recall_id text PRIMARY KEY, tenant text NOT NULL, stores bigint, product_id text NOT NULL, ean text NOT NULL, lot text,
     expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
     ended_by text, publish_after text, receipts_after text, items bigint NOT NULL, sold_items bigint NOT NULL)`,
   `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
-  `CREATE INDEX product_recall_by_ean ON product_recall (tenant, ean)`,
-  `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
+  `CREATE INDEX product_recall_by_end ON product_recall (tenant, ended_ms)`,
+  `CREATE TABLE recall_store (recall_id text NOT NULL, store_id text NOT NULL, PRIMARY KEY (recall_id, store_id))`,
   `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
   `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
   // `void_asked_ms`: Time at which the cloud first requested that the agent gives up the authorization.

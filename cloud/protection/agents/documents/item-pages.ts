@@ -15,7 +15,7 @@ import type { Db } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
 import { valueOf } from '../../../shop/purchases/line-value.ts'
-import { isRecalled, recallsByEan } from '../../items/recalls.ts'
+import { recallsIn } from '../../items/recalls.ts'
 import { itemHead } from '../../items/item-sequence.ts'
 
 /** Signed pages of a store's item sequence (policy/documents/item-documents.ts). */
@@ -74,22 +74,16 @@ type Text = 'category' | 'brand' | 'name' | 'picture'
 type FullEntry = Omit<ItemEntry, Text> & Record<Text, string | null>
 
 /** Reads the entries with after < seq ≤ head in order: enough for one page and at least one further entry, if any. */
-async function entriesAfter(
-  db: Db,
-  { store_id: storeId, tenant }: Row<'store'>,
-  after: number,
-  head: number,
-): Promise<FullEntry[]> {
-  const recallsOf = await recallsByEan(db, tenant)
+async function entriesAfter(db: Db, store: Row<'store'>, after: number, head: number): Promise<FullEntry[]> {
+  const storeId = store.store_id
+  const recalls = await recallsIn(db, store)
   const [items, removed] = [
     await itemsWithin(db, { storeId, after, head }),
     await goneWithin(db, { storeId, after, head }),
   ]
   const itemEntries = items.map((row): FullEntry => ({
     seq: row.seq,
-    ...(isRecalled(recallsOf(row.ean), { storeId, item: row, line: lineOf(row) })
-      ? RECALLED
-      : { status: row.status as ItemStatus }),
+    ...(recalls.stop({ item: row, line: lineOf(row) }) ? RECALLED : { status: row.status as ItemStatus }),
     ...definedFields({
       epc: row.epc,
       tagUid: row.tag_uid,
