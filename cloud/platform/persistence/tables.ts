@@ -1055,6 +1055,7 @@ export interface StockReservation {
   quantity: number;
   state: string;
   store_id: string;
+  tenant: string;
 }
 
 export interface Store {

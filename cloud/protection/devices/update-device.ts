@@ -14,9 +14,9 @@ import { TillOfDevice, assertAgentOf, Device, optionalCapabilities, ownDevice, t
 import { storeDocumentChanged } from '../../platform/stores/parsed-policy.ts'
 import { rolesFrom, systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import { newId } from '../../../policy/ids.ts'
-import { processOnce, turnOf } from '../../platform/operations/process-each.ts'
+import { inTurns } from '../../platform/operations/job-steps.ts'
 import { performTask } from '../../platform/operations/perform.ts'
-import type { Database } from '../../platform/persistence/database.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
 
 /** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */
 const SYSTEM_FIELDS = [
@@ -139,29 +139,32 @@ export const updateDevice = operation({
   },
 })
 
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
+
 /** Ends device moves whose former agent did not answer, after the tokens of the device have expired. */
-export function endDueMoves(database: Database, services: Services): Promise<void> {
-  return processOnce(services, {
+export function endDueMoves(database: Database, services: Services): Promise<boolean> {
+  const moving = (db: Db) => db.selectFrom('device').where('moving_to', 'is not', null)
+  return inTurns<string>(database, services, {
     job: 'moving devices',
-    read: (limit) =>
-      database.reads
-        .selectFrom('device')
-        .select(['store_id', 'tenant', turnOf('store_id')])
-        .where('moving_to', 'is not', null)
-        .groupBy(['store_id', 'tenant'])
-        .orderBy('turn')
-        .orderBy('store_id')
-        .limit(limit)
-        .execute(),
-    process: ({ store_id: storeId, tenant }) => {
+    async accounts(db) {
+      const rows = await moving(db).select('tenant').distinct().limit(ACCOUNTS).execute()
+      return rows.map(({ tenant }) => tenant)
+    },
+    async turn(tenant, after = '') {
+      const stores = moving(database.reads).select('store_id').where('tenant', '=', tenant)
+      const next = await stores.where('store_id', '>', after).orderBy('store_id').limit(1).executeTakeFirst()
+      if (!next) return undefined
+      const { store_id: storeId } = next
       const who = {
         operation: updateDevice,
         caller: systemCaller(tenant as Tenant, 'moving devices'),
         requestId: newId('req', services.platform),
       }
-      return performTask(who, database, services, async (call) => {
+      await performTask(who, database, services, async (call) => {
         if ((await endMoves(call, storeId)) > 0) call.changed(storeId)
       })
+      return storeId
     },
   })
 }

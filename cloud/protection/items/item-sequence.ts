@@ -4,7 +4,7 @@ import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
-import { inTurns } from '../../platform/operations/process-each.ts'
+import { inTurns } from '../../platform/operations/job-steps.ts'
 
 /**
  * Sequence numbers of item changes (policy/documents/item-documents.ts). A transaction that takes a number locks the
@@ -197,13 +197,18 @@ const ACCOUNTS = 1_000
  * Publishes the items of changed products again, so that agents decide with the same price, category and brand as the
  * cloud, and show the new name and picture.
  */
-export function refreshItems(database: Database, services: Pick<Services, 'log' | 'agents'>): Promise<void> {
-  const stores = new Map<string, string>()
+export function refreshItems(
+  database: Database,
+  services: Pick<Services, 'log' | 'platform' | 'agents'>,
+): Promise<boolean> {
   return inTurns(database, services, {
     job: 'items of changed products',
     accounts: readAccounts,
-    step: async (db, tenant) => void stores.set(tenant, (await refreshSome(db, tenant)) ?? ''),
-    done: (tenant) => services.agents.itemsChanged(stores.get(tenant) ?? ''),
+    async turn(holder) {
+      const storeId = await database.write((db) => refreshSome(db, holder), { holder })
+      if (storeId !== undefined) void services.agents.itemsChanged(storeId)
+      return storeId
+    },
   })
 }
 

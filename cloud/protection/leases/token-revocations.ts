@@ -2,7 +2,7 @@ import { sql, type SqlBool } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import { newId } from '../../../policy/ids.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
-import { runJobStep, type JobCall, processOnce, turnOf } from '../../platform/operations/process-each.ts'
+import { inTurns, runJobStep, type JobCall } from '../../platform/operations/job-steps.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
@@ -35,8 +35,8 @@ type TokenScope =
 const GUARD_SECONDS = 60
 /** Tokens that one transaction looks at, and units of the tokens that it revokes. */
 const AT_ONCE = { tokens: 100, units: 500 }
-/** Transactions per revocation and run. */
-const ROUNDS = 200
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
 
 /** Revokes the unused tokens of this scope that were issued until now, and a minute longer while the job runs: some with the call, the others by the job. */
 export async function revokeTokens(
@@ -80,44 +80,57 @@ export async function itemsWithTokens({ db, nowMs }: Call, itemIds: readonly str
 }
 
 /** Revokes the tokens that the operations did not revoke. Several processes may run this at the same time. */
-export function revokeDueTokens(database: Database, services: Services, coversRecalled: CoversRecalled): Promise<void> {
-  return processOnce(services, {
+export function revokeDueTokens(
+  database: Database,
+  services: Services,
+  coversRecalled: CoversRecalled,
+): Promise<boolean> {
+  return inTurns(database, services, {
     job: 'revocation of tokens',
-    read: (limit) =>
-      database.reads
-        .selectFrom('token_revocation')
-        .select(['revocation_id', 'tenant', turnOf('revocation_id')])
-        .orderBy('turn')
-        .orderBy('revocation_id')
-        .limit(limit)
-        .execute(),
-    async process({ revocation_id: id, tenant }) {
-      const step = () =>
-        runJobStep({ database, services, holder: tenant }, (call) => continueRevocation(call, id, coversRecalled))
-      for (let round = 0; round < ROUNDS && (await step()); round++);
-    },
+    accounts: accountsWithRevocations,
+    turn: (holder) =>
+      runJobStep({ database, services, holder }, (call) => continueRevocation(call, holder, coversRecalled)),
   })
 }
 
-/** Revokes the next tokens. Returns false if none are left. */
+/** The accounts with tokens to revoke, the longest waiting first. */
+async function accountsWithRevocations(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('token_revocation')
+    .select('tenant')
+    .groupBy('tenant')
+    .orderBy((eb) => eb.fn.min('revocation_id'))
+    .limit(ACCOUNTS)
+    .execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
+/** Revokes the next tokens of the account's first revocation. Returns undefined if no revocation is left. */
 async function continueRevocation(
   call: JobCall,
-  revocationId: string,
+  tenant: string,
   coversRecalled: CoversRecalled,
-): Promise<boolean> {
+): Promise<true | undefined> {
   const { db } = call
+  const first = db
+    .selectFrom('token_revocation')
+    .select('revocation_id')
+    .where('tenant', '=', tenant)
+    .orderBy('revocation_id')
+    .limit(1)
   // The update locks the row, so that two processes do not revoke the same tokens.
   const row = await db
     .updateTable('token_revocation')
     .set((eb) => ({ after_exp: eb.ref('after_exp') }))
-    .where('revocation_id', '=', revocationId)
+    .where('revocation_id', '=', first)
     .returningAll()
     .executeTakeFirst()
-  if (!row) return false
+  if (!row) return undefined
   const rest = await revokeSome(call, row, coversRecalled)
-  if (rest) await db.updateTable('token_revocation').set(rest).where('revocation_id', '=', revocationId).execute()
-  else await db.deleteFrom('token_revocation').where('revocation_id', '=', revocationId).execute()
-  return rest !== undefined
+  const { revocation_id: id } = row
+  if (rest) await db.updateTable('token_revocation').set(rest).where('revocation_id', '=', id).execute()
+  else await db.deleteFrom('token_revocation').where('revocation_id', '=', id).execute()
+  return true
 }
 
 type Rest = Pick<Row<'token_revocation'>, 'after_exp' | 'after_nonce'>

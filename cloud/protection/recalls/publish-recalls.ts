@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { runJobStep, processEach } from '../../platform/operations/process-each.ts'
+import { inTurns, runJobStep } from '../../platform/operations/job-steps.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -56,8 +56,8 @@ export async function hasRecalledUnit(
 
 /** Items per transaction and their stores, because each transaction locks the heads of its stores. */
 const AT_ONCE = { items: 1_000, stores: 50 }
-/** Transactions per recall and run. */
-const ROUNDS = 100
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
 
 /**
  * Gives the items of a recall that began or ended new numbers, so that agents receive them again (agents/documents), and
@@ -88,64 +88,55 @@ export async function publishSome(db: Db, recall: Row<'product_recall'>): Promis
 
 /**
  * Publishes what the operations did not publish. Accounts take turns, so that long recalls of one delay no other; of an
- * account its active recalls come first. Several
- * processes may run this at the same time. `column` says where a recall goes on; null: all of it is published.
- * `publish` publishes the next part, and returns false if nothing was left.
+ * account its active recalls come first. Several processes may run this at the same time. `column` says where a recall
+ * goes on; null: all of it is published. `publish` publishes the next part.
  */
-export async function publishInTurns(
+export function publishInTurns(
   database: Database,
-  services: Services,
+  services: Pick<Services, 'log' | 'platform'>,
   { job, column, publish }: RecallJob,
-): Promise<void> {
-  for (let round = 0, published = 1; round < ROUNDS && published > 0; round++) {
-    published = 0
-    let after = ''
-    await processEach(services, {
-      job,
-      async read(limit) {
-        const due = await database.reads
-          .selectFrom('product_recall')
-          .select(['recall_id', 'tenant'])
-          .where(column, 'is not', null)
-          .where('tenant', '>', after)
-          .where('recall_id', '=', (eb) =>
-            eb
-              .selectFrom('product_recall as first')
-              .select('first.recall_id')
-              .whereRef('first.tenant', '=', 'product_recall.tenant')
-              .where(`first.${column}`, 'is not', null)
-              .orderBy(sql`case when first.ended_ms is null then 0 else 1 end`)
-              .orderBy('first.recall_id')
-              .limit(1),
-          )
-          .orderBy('tenant')
-          .limit(limit)
-          .execute()
-        after = due.at(-1)?.tenant ?? after
-        return due
-      },
-      async process({ recall_id, tenant }) {
-        if (await publish(recall_id, tenant)) published++
-      },
-    })
-  }
+): Promise<boolean> {
+  return inTurns(database, services, {
+    job,
+    async accounts(db) {
+      const due = db.selectFrom('product_recall').select('tenant').where(column, 'is not', null)
+      const rows = await due
+        .groupBy('tenant')
+        .orderBy((eb) => eb.fn.min('recall_id'))
+        .limit(ACCOUNTS)
+        .execute()
+      return rows.map(({ tenant }) => tenant)
+    },
+    async turn(tenant) {
+      const next = await database.reads
+        .selectFrom('product_recall')
+        .select('recall_id')
+        .where('tenant', '=', tenant)
+        .where(column, 'is not', null)
+        .orderBy(sql`case when ended_ms is null then 0 else 1 end`)
+        .orderBy('recall_id')
+        .limit(1)
+        .executeTakeFirst()
+      if (next) await publish(next.recall_id, tenant)
+      return next && true
+    },
+  })
 }
 
 interface RecallJob {
   readonly job: string
   readonly column: 'publish_after' | 'receipts_after'
-  publish(recallId: string, tenant: string): Promise<boolean>
+  publish(recallId: string, tenant: string): Promise<unknown>
 }
 
 /** Publishes the items that the operations did not publish. */
-export function publishRecalls(database: Database, services: Services): Promise<void> {
+export function publishRecalls(database: Database, services: Services): Promise<boolean> {
   return publishInTurns(database, services, {
     job: 'items of recalls',
     column: 'publish_after',
     async publish(recallId, tenant) {
       const stores = await runJobStep({ database, services, holder: tenant }, ({ db }) => publishNext(db, recallId))
       for (const storeId of stores ?? []) void services.agents.itemsChanged(storeId)
-      return stores !== undefined
     },
   })
 }

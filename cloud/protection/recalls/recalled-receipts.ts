@@ -1,7 +1,7 @@
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
-import { endsSoon, runJobStep } from '../../platform/operations/process-each.ts'
+import { endsSoon, runJobStep } from '../../platform/operations/job-steps.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
@@ -162,7 +162,7 @@ async function entriesOf(
 }
 
 /** Publishes the receipts that the operations did not publish. */
-export function publishRecalledReceipts(database: Database, services: Services): Promise<void> {
+export function publishRecalledReceipts(database: Database, services: Services): Promise<boolean> {
   return publishInTurns(database, services, {
     job: 'receipts of recalls',
     column: 'receipts_after',
@@ -170,8 +170,8 @@ export function publishRecalledReceipts(database: Database, services: Services):
   })
 }
 
-/** Publishes the next receipts. Returns false if all are published. */
-function publishNext(database: Database, services: Services, recallId: string, tenant: string): Promise<boolean> {
+/** Publishes the next receipts, unless all are published. */
+function publishNext(database: Database, services: Services, recallId: string, tenant: string): Promise<void> {
   return runJobStep({ database, services, holder: tenant }, async (call) => {
     // The update locks the row, so that two processes do not publish the same receipts.
     const recall = await call.db
@@ -182,6 +182,5 @@ function publishNext(database: Database, services: Services, recallId: string, t
       .returningAll()
       .executeTakeFirst()
     if (recall) await publishReceipts(call, recall)
-    return recall !== undefined
   })
 }

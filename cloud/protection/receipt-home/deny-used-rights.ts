@@ -1,7 +1,7 @@
 import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import { runJobStep, type JobCall, processOnce, turnOf } from '../../platform/operations/process-each.ts'
+import { runJobStep, type JobCall, inTurns } from '../../platform/operations/job-steps.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { groupBy, type Database, type Db } from '../../platform/persistence/database.ts'
 import { preparedForMany } from '../../platform/persistence/prepared.ts'
@@ -19,8 +19,8 @@ import { isPass } from '../rights/rights.ts'
 const GUARD_SECONDS = 60
 /** Receipts that one transaction looks at, and rights that it denies. */
 const AT_ONCE = { receipts: 500, rights: 1_000 }
-/** Transactions per store and run. */
-const ROUNDS = 200
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
 
 /** Starts again with the first receipt. */
 export async function restartDenial({ db }: Pick<JobCall, 'db'>, storeId: string): Promise<void> {
@@ -148,27 +148,25 @@ export function continueDenials(
   database: Database,
   services: Services,
   finish: (call: JobCall, storeId: string) => Promise<void>,
-): Promise<void> {
-  return processOnce(services, {
+): Promise<boolean> {
+  const moves = (db: Db) =>
+    db
+      .selectFrom('home_move')
+      .innerJoin('store', 'store.store_id', 'home_move.store_id')
+      .where('denied_after', 'is not', null)
+  return inTurns(database, services, {
     job: 'used rights for moves of receipt homes',
-    read: (limit) =>
-      database.reads
-        .selectFrom('home_move')
-        .innerJoin('store', 'store.store_id', 'home_move.store_id')
-        .select(['home_move.store_id', 'store.tenant', turnOf('home_move.store_id')])
-        .where('denied_after', 'is not', null)
-        .orderBy('turn')
-        .orderBy('home_move.store_id')
-        .limit(limit)
-        .execute(),
-    async process({ store_id: storeId, tenant }) {
-      const step = () =>
-        runJobStep({ database, services, holder: tenant }, async (call) => {
-          if (await denyNextRights(call, storeId)) return true
-          await finish(call, storeId)
-          return false
-        })
-      for (let round = 0; round < ROUNDS && (await step()); round++);
+    async accounts(db) {
+      const rows = await moves(db).select('store.tenant').distinct().limit(ACCOUNTS).execute()
+      return rows.map(({ tenant }) => tenant)
     },
+    turn: (tenant) =>
+      runJobStep({ database, services, holder: tenant }, async (call) => {
+        const next = moves(call.db).select('home_move.store_id').where('store.tenant', '=', tenant)
+        const move = await next.orderBy('home_move.store_id').limit(1).executeTakeFirst()
+        if (!move) return undefined
+        if (!(await denyNextRights(call, move.store_id))) await finish(call, move.store_id)
+        return true as const
+      }),
   })
 }

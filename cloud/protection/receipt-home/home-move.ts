@@ -1,4 +1,4 @@
-import type { JobCall } from '../../platform/operations/process-each.ts'
+import type { JobCall } from '../../platform/operations/job-steps.ts'
 import { type Call, operation, type Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
@@ -171,7 +171,7 @@ async function endHomeMove(call: JobCall, storeId: string): Promise<void> {
 }
 
 /** Denies the used rights that the operations did not deny, and ends the moves that waited only for this. */
-export function continueHomeMoves(database: Database, services: Services): Promise<void> {
+export function continueHomeMoves(database: Database, services: Services): Promise<boolean> {
   return continueDenials(database, services, endHomeMove)
 }
 

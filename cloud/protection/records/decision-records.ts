@@ -1,5 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'

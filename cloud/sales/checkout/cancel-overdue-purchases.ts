@@ -1,5 +1,5 @@
 import { MAX_CLOCK_SKEW_MS } from '../../platform/operations/idempotency.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { accountsDue, processDue } from '../../platform/operations/job-steps.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { PAYMENT_MS } from './approval.ts'
@@ -12,10 +12,12 @@ import { cancelUnpaidPurchase } from './cancel-purchase.ts'
 export async function cancelOverduePurchases(database: Database, services: Services): Promise<boolean> {
   const nowMs = services.platform.clock.wall()
   await database.write((db) => capPaymentTimes(db, nowMs))
-  return processEach(services, {
+  return processDue(database, services, {
     job: 'unpaid purchases',
-    read: (limit, failed) => unpaidPurchases(database.reads, nowMs, { limit, offset: failed }),
-    process: ({ purchase_id: purchaseId }) => database.write((db) => cancelOverdue(db, purchaseId, nowMs)),
+    accounts: (db) => accountsDue(db, 'purchase', 'payment_by_ms', nowMs),
+    read: (db, account, page) => unpaidPurchases(db, account, nowMs, page),
+    process: ({ purchase_id: purchaseId, tenant: holder }) =>
+      database.write((db) => cancelOverdue(db, purchaseId, nowMs), { holder }),
   })
 }
 
@@ -31,8 +33,9 @@ async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
     .execute()
 }
 
-function unpaidPurchases(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }) {
-  const late = db.selectFrom('purchase').select('purchase_id').where('payment_by_ms', '<=', nowMs)
+function unpaidPurchases(db: Db, tenant: string, nowMs: number, { limit, offset }: { limit: number; offset: number }) {
+  const unpaid = db.selectFrom('purchase').select(['purchase_id', 'tenant']).where('tenant', '=', tenant)
+  const late = unpaid.where('payment_by_ms', '<=', nowMs)
   return late.orderBy('payment_by_ms').orderBy('purchase_id').limit(limit).offset(offset).execute()
 }
 

@@ -78,6 +78,7 @@ export async function startPurchase(
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, {
     ownerId: purchase.purchase_id,
+    tenant: store.tenant,
     storeId: store.store_id,
     lines: stock,
     expiresMs: stockReservedUntil(purchase, nowMs),

@@ -22,7 +22,7 @@ import {
 import { toOrders, Order, OrderRequest } from '../../shop/pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
 import { newId } from '../../../policy/ids.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { accountsDue, processDue } from '../../platform/operations/job-steps.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { findStore } from '../../platform/stores/queries.ts'
@@ -188,9 +188,10 @@ export const fetchClickCollectOrders = operation({
  * same time.
  */
 export function cancelOverdueOrders(database: Database, services: Services): Promise<boolean> {
-  return processEach(services, {
+  return processDue(database, services, {
     job: 'overdue orders',
-    read: (limit, failed) => overdueOrders(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
+    accounts: (db) => accountsDue(db, 'pickup_order', 'expires_ms', services.platform.clock.wall()),
+    read: (db, account, page) => overdueOrders(db, account, services.platform.clock.wall(), page),
     process: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
   })
 }

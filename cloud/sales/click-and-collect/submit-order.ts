@@ -76,6 +76,7 @@ export async function submitOrder(
   const stock = lines.map(({ productId, name, quantity, path }) => ({ productId, name, quantity, path }))
   await reserveStock(db, {
     ownerId: orderId,
+    tenant: store.tenant,
     storeId: store.store_id,
     lines: stock,
     expiresMs: stockReservedUntil(estimatedMs),

@@ -1,7 +1,7 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../../policy/protection-events.ts'
 import { sql } from 'kysely'
 import type { ReadContext } from '../../platform/operations/operation.ts'
-import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import { groupBy, type Db } from '../../platform/persistence/database.ts'
 import { positionSince } from '../../platform/persistence/positions.ts'
 import type { Row } from '../../platform/persistence/schema.ts'

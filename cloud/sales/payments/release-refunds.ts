@@ -3,8 +3,8 @@ import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
-import { isProcessed } from '../../platform/operations/process-each.ts'
-import { preparedRows } from '../../platform/persistence/prepared.ts'
+import { inTurns, isProcessed } from '../../platform/operations/job-steps.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { finishCancellation } from '../checkout/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
@@ -14,53 +14,98 @@ import { readPurchase } from '../../shop/purchases/queries.ts'
 
 /** Clock guard, ms: an agent with a slow clock may accept a token for this time after the token's expiry. */
 const GUARD_MS = 60_000
-const READ_LIMIT = 100
+/** Purchases that one turn of an account looks at. */
+const READ_LIMIT = 50
+/** Accounts per read. Further accounts follow in the next run. */
+const ACCOUNTS = 1_000
 
-/**
- * Releases the held refunds of a cancelled purchase after all its tokens ended and all agents acknowledged its entry in
- * the deny list.
- */
-export async function releaseRefunds(database: Database, services: Services): Promise<void> {
-  const nowMs = services.platform.clock.wall()
-  let after: string | undefined = ''
-  while (after !== undefined) {
-    const page = await waitingAfter(database.reads, after)
-    for (const purchase of page) {
-      const release = async () => {
-        if (!(await mayRelease(database.reads, purchase, nowMs))) return
-        const task = taskRunner(refundPayment, purchase.tenant as Tenant, database, services)
-        await task.step((call) => releaseOne(call, purchase.purchase_id))
-      }
-      await isProcessed(services.log, 'refunds of cancelled purchases', release)
-    }
-    after = page.length === READ_LIMIT ? page.at(-1)?.purchase_id : undefined
-  }
+/** A store whose purchases are looked at, and the last one. */
+interface Place {
+  readonly storeId: string
+  readonly denySeq: number
+  readonly purchaseId: string
 }
 
 /**
- * Cancelled purchases whose cancellation is not finished: a refund is held, or no refund is being sent. Reads page by
- * page, so that purchases with a long wait do not delay others.
- *
- * The query runs every few seconds. The constants of the query are literals, because SQLite prepares a statement again
- * if a parameter might change its plan.
+ * Releases the held refunds of a cancelled purchase after all its tokens ended and all agents acknowledged its entry in
+ * the deny list. Returns true if more may be due.
  */
-const waitingAfter = preparedRows((db, after: string) =>
-  db
+export function releaseRefunds(database: Database, services: Services): Promise<boolean> {
+  const nowMs = services.platform.clock.wall()
+  return inTurns<Place>(database, services, {
+    job: JOB,
+    accounts: accountsWithPending,
+    async turn(tenant, place) {
+      const from = place ?? (await nextStore(database.reads, tenant, ''))
+      if (from === undefined) return undefined
+      const page = await nextPending(database.reads, tenant, from)
+      for (const purchase of page)
+        await isProcessed(services.log, JOB, async () => {
+          if (Number(purchase.waits) === 1 || !(await mayRelease(database.reads, purchase, nowMs))) return
+          const task = taskRunner(refundPayment, purchase.tenant as Tenant, database, services)
+          await task.step((call) => releaseOne(call, purchase.purchase_id))
+        })
+      const last = page.at(-1)
+      return last && page.length === READ_LIMIT
+        ? { storeId: from.storeId, denySeq: last.deny_seq ?? 0, purchaseId: last.purchase_id }
+        : nextStore(database.reads, tenant, from.storeId)
+    },
+  })
+}
+
+const JOB = 'refunds of cancelled purchases'
+
+// The literals let SQLite use the partial index.
+const IS_PENDING = sql<SqlBool>`refund_status = 'pending'`
+/** Number of the purchase's entry in the deny list; 0: it has no receipt. */
+const DENY_SEQ = sql<number>`coalesce(deny_seq, 0)`
+
+async function accountsWithPending(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('purchase').select('tenant').distinct().where(IS_PENDING).limit(ACCOUNTS).execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
+/** The account's next store, after this one, with cancelled purchases whose cancellation is not finished. */
+async function nextStore(db: Db, tenant: string, after: string): Promise<Place | undefined> {
+  const row = await db
+    .selectFrom('purchase')
+    .select('store_id')
+    .where(IS_PENDING)
+    .where('tenant', '=', tenant)
+    .where('store_id', '>', after)
+    .orderBy('store_id')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { storeId: row.store_id, denySeq: -1, purchaseId: '' }
+}
+
+/**
+ * The store's next cancelled purchases whose cancellation is not finished. `waits`: 1 if no refund is held, and one is
+ * being sent. Does not read purchases of which some agent must still hear, because an agent may be switched off for
+ * months.
+ */
+async function nextPending(db: Db, tenant: string, { storeId, denySeq, purchaseId }: Place) {
+  const agents = await heardOf(db, { storeId })
+  const heard = Math.min(Number.MAX_SAFE_INTEGER, ...agents.map((agent) => agent.deny_seq))
+  return db
     .selectFrom('purchase')
     .selectAll()
-    .where('refund_status', '=', sql.lit('pending'))
-    .where('purchase_id', '>', after)
-    .where((eb) => {
-      const refunds = eb
-        .selectFrom('refund')
-        .select('refund_id')
-        .whereRef('refund.purchase_id', '=', 'purchase.purchase_id')
-      const sent = refunds.where('kind', '!=', sql.lit('late')).where('state', '=', sql.lit('due'))
-      return eb.or([eb.not(eb.exists(sent)), eb.exists(refunds.where('state', '=', sql.lit('held')))])
-    })
+    .select(
+      sql<number>`CASE WHEN EXISTS (SELECT 1 FROM refund r
+          WHERE r.purchase_id = purchase.purchase_id AND r.kind <> 'late' AND r.state = 'due')
+        AND NOT EXISTS (SELECT 1 FROM refund r WHERE r.purchase_id = purchase.purchase_id AND r.state = 'held')
+        THEN 1 ELSE 0 END`.as('waits'),
+    )
+    .where(IS_PENDING)
+    .where('tenant', '=', tenant)
+    .where('store_id', '=', storeId)
+    .where(sql<SqlBool>`(${DENY_SEQ}, purchase_id) > (${denySeq}, ${purchaseId})`)
+    .where(DENY_SEQ, '<=', heard)
+    .orderBy(DENY_SEQ)
     .orderBy('purchase_id')
-    .limit(READ_LIMIT),
-)
+    .limit(READ_LIMIT)
+    .execute()
+}
 
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
   const { db, nowMs } = call
@@ -101,13 +146,12 @@ async function hasUsableToken(db: Db, { purchase_id }: Row<'purchase'>, nowMs: n
   return token !== undefined
 }
 
+const heardOf = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select('deny_seq').where('store_id', '=', p.storeId).where('revoked_ms', 'is', null),
+)
+
 /** True if every agent of the store has received the deny list that contains this receipt. */
 async function isDenialAcknowledged(db: Db, purchase: Row<'purchase'>): Promise<boolean> {
-  const agents = await db
-    .selectFrom('agent')
-    .select('deny_seq')
-    .where('store_id', '=', purchase.store_id)
-    .where('revoked_ms', 'is', null)
-    .execute()
+  const agents = await heardOf(db, { storeId: purchase.store_id })
   return agents.every((agent) => agent.deny_seq >= (purchase.deny_seq ?? 0))
 }

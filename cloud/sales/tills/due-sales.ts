@@ -1,7 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import { performTask } from '../../platform/operations/perform.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { accountsDue, processDue } from '../../platform/operations/job-steps.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
@@ -15,16 +15,18 @@ export async function endDueSales(database: Database, services: Services): Promi
   const nowMs = services.platform.clock.wall()
   for (const table of ['till_sale', 'till_return'] as const) {
     const id = table === 'till_sale' ? 'sale_key' : 'return_key'
-    const hasMore = await processEach(services, {
+    const hasMore = await processDue(database, services, {
       job: 'due sales of tills',
-      read: (limit, failed) =>
-        database.reads
+      accounts: (db) => accountsDue(db, table, 'due_ms', nowMs),
+      read: (db, account, { limit, offset }) =>
+        db
           .selectFrom(table)
           .select([`${id} as key`, 'tenant', 'store_id', 'due_ms'])
+          .where('tenant', '=', account)
           .where('due_ms', '<=', nowMs)
           .orderBy('due_ms')
           .limit(limit)
-          .offset(failed)
+          .offset(offset)
           .execute(),
       process: ({ key, tenant, store_id: storeId }) =>
         performTask(

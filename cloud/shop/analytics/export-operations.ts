@@ -10,7 +10,7 @@ import { Day, Sale, SALE_COLUMNS } from './schema.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { withinLines } from '../../platform/operations/paging.ts'
-import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import { refundedCent, refundsOfMany, toRefundInCents, isRefunded } from '../purchases/refund-queries.ts'
 import type { PriceReason } from '../purchases/schema.ts'
 import {

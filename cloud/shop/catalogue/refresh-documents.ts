@@ -4,7 +4,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { DOCUMENT_VERSION } from './render.ts'
 import { writeListings } from './write-products.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { inTurns } from '../../platform/operations/process-each.ts'
+import { inTurns } from '../../platform/operations/job-steps.ts'
 import { listingsAfter } from './queries.ts'
 
 const NAME = 'catalogue-documents'
@@ -79,12 +79,11 @@ export const LISTINGS_AT_ONCE = 50
 const ACCOUNTS = 1_000
 
 /** Writes the listings of changed products that the transaction of the change did not write (write-products.ts). */
-export function refreshListings(database: Database, services: Pick<Services, 'log'>): Promise<void> {
+export function refreshListings(database: Database, services: Pick<Services, 'log' | 'platform'>): Promise<boolean> {
   return inTurns(database, services, {
     job: 'listings of changed products',
     accounts: readAccounts,
-    step: refreshSome,
-    alone: ['catalogue'],
+    turn: (holder) => database.write((db) => refreshSome(db, holder), { alone: ['catalogue'], holder }),
   })
 }
 
@@ -101,8 +100,11 @@ async function readAccounts(db: Db): Promise<string[]> {
   return rows.map(({ tenant }) => tenant)
 }
 
-/** Writes the next listings of the account's first changed product, from the product as it is now. */
-async function refreshSome(db: Db, tenant: string): Promise<void> {
+/**
+ * Writes the next listings of the account's first changed product, from the product as it is now. Returns undefined if
+ * no product is left.
+ */
+async function refreshSome(db: Db, tenant: string): Promise<true | undefined> {
   const row = await db
     .selectFrom('listing_refresh')
     .selectAll()
@@ -111,7 +113,7 @@ async function refreshSome(db: Db, tenant: string): Promise<void> {
     .orderBy('product_id')
     .limit(1)
     .executeTakeFirst()
-  if (!row) return
+  if (!row) return undefined
   const { product_id } = row
   const product = await db
     .selectFrom('product')
@@ -135,4 +137,5 @@ async function refreshSome(db: Db, tenant: string): Promise<void> {
       )
       .where('product_id', '=', product_id)
       .execute()
+  return true
 }

@@ -22,6 +22,7 @@ import {
   moveBalance,
   reversedOf,
   expiredUnits,
+  accountsToExpire,
   membersToExpire,
   nextExpiry,
   setNextExpiry,
@@ -32,7 +33,7 @@ import { type EarningSource, EARNING_SOURCES } from './schema.ts'
 import { z } from 'zod'
 import { assert } from '../../../policy/assert.ts'
 import { systemCaller, type Tenant, isAtLeast, type Package } from '../../platform/foundation/caller.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { processDue } from '../../platform/operations/job-steps.ts'
 import { writeOutbox } from '../../platform/operations/call-context.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { findStore } from '../../platform/stores/queries.ts'
@@ -314,9 +315,10 @@ const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as co
 
 /** Expires due earnings, each member in its own transaction. Several processes may run this at the same time. */
 export function expireEarnings(database: Database, services: Services): Promise<boolean> {
-  return processEach(services, {
+  return processDue(database, services, {
     job: 'loyalty expiry',
-    read: (limit, failed) => membersToExpire(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
+    accounts: (db) => accountsToExpire(db, services.platform.clock.wall()),
+    read: (db, account, page) => membersToExpire(db, account, services.platform.clock.wall(), page),
     process: ({ program_id, user_id }) =>
       database.write(async (db) => {
         const nowMs = services.platform.clock.wall()

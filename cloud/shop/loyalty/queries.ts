@@ -194,22 +194,51 @@ export function earnedByTransaction(db: Db, tenant: string, transactionId: strin
 export async function reversedOf(db: Db, earned: Row<'loyalty_entry'>): Promise<number> {
   const { sum } = await db
     .selectFrom('loyalty_entry')
-    .where('program_id', '=', earned.program_id)
-    .where('user_id', '=', earned.user_id)
     .where('reverses', '=', earned.entry_id)
     .select((eb) => eb.fn.sum<number | null>('amount').as('sum'))
     .executeTakeFirstOrThrow()
   return -Number(sum ?? 0)
 }
 
-/** Members with due expiries. */
+/** Accounts that have members with due expiries. */
+export async function accountsToExpire(db: Db, nowMs: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('loyalty_program as p')
+    .select('p.tenant')
+    .distinct()
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('loyalty_member as m')
+          .select('m.user_id')
+          .whereRef('m.program_id', '=', 'p.program_id')
+          .where('m.next_expiry_ms', '<=', nowMs),
+      ),
+    )
+    .limit(1_000)
+    .execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
+/** Members of an account's programs with due expiries. */
 export function membersToExpire(
   db: Db,
+  tenant: string,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<Row<'loyalty_member'>[]> {
-  const due = db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs)
-  return due.orderBy('next_expiry_ms').orderBy('program_id').orderBy('user_id').limit(limit).offset(offset).execute()
+  const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
+  return db
+    .selectFrom('loyalty_member')
+    .selectAll()
+    .where('program_id', 'in', programs)
+    .where('next_expiry_ms', '<=', nowMs)
+    .orderBy('program_id')
+    .orderBy('next_expiry_ms')
+    .orderBy('user_id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
 }
 
 /** Sets the time of a member's next expiry. */

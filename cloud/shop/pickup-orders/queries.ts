@@ -158,12 +158,14 @@ export async function orderInLocker(db: Db, deviceId: string): Promise<boolean> 
 /** Orders whose pick-up time has passed, the oldest first. */
 export function overdueOrders(
   db: Db,
+  tenant: string,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<Pick<Row<'pickup_order'>, 'order_id' | 'tenant'>[]> {
   return db
     .selectFrom('pickup_order')
     .select(['order_id', 'tenant'])
+    .where('tenant', '=', tenant)
     .where('expires_ms', '<=', nowMs)
     .orderBy('expires_ms')
     .orderBy('order_id')

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { accountOf, isRoleAtLeast, type Role, type UserRole } from '../../platform/foundation/caller.ts'
-import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { IDLE_MS, mayUseLive } from '../../platform/users/sessions.ts'

@@ -181,16 +181,32 @@ export async function extendReservations(db: Db, ownerId: string, expires_ms: nu
     .execute()
 }
 
+/** Accounts with reservations that have expired, the longest waiting first. */
+export async function accountsWithOverdue(db: Db, nowMs: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('stock_reservation')
+    .select('tenant')
+    .where('state', '=', sql.lit('held'))
+    .where('expires_ms', '<=', nowMs)
+    .groupBy('tenant')
+    .orderBy((eb) => eb.fn.min('expires_ms'))
+    .limit(1_000)
+    .execute()
+  return rows.map(({ tenant }) => tenant)
+}
+
 /** Active reservations that have expired, the oldest first. */
 export function overdueReservations(
   db: Db,
+  tenant: string,
   nowMs: number,
   { limit, offset }: { limit: number; offset: number },
 ): Promise<Row<'stock_reservation'>[]> {
   const overdue = db
     .selectFrom('stock_reservation')
     .selectAll()
-    .where('state', '=', 'held')
+    .where('state', '=', sql.lit('held'))
+    .where('tenant', '=', tenant)
     .where('expires_ms', '<=', nowMs)
   return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
 }
@@ -228,5 +244,9 @@ export async function markLapsed(db: Db, { owner_id, product_id }: Row<'stock_re
 
 /** Deletes lapsed reservations that expired before this time. */
 export async function deleteLapsed(db: Db, beforeMs: number): Promise<void> {
-  await db.deleteFrom('stock_reservation').where('state', '=', 'lapsed').where('expires_ms', '<=', beforeMs).execute()
+  await db
+    .deleteFrom('stock_reservation')
+    .where('state', '=', sql.lit('lapsed'))
+    .where('expires_ms', '<=', beforeMs)
+    .execute()
 }

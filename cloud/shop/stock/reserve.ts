@@ -12,9 +12,10 @@ import {
   tryReserve,
   type Amount,
   deleteLapsed,
+  accountsWithOverdue,
   overdueReservations,
 } from './queries.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
+import { processDue } from '../../platform/operations/job-steps.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 
 /** Time for which a lapsed reservation stays stored, ms, because its checkout may still be paid. */
@@ -26,14 +27,22 @@ const LAPSED_RETENTION_MS = 7 * 86_400_000
  */
 export async function lapseReservations(database: Database, services: Services): Promise<boolean> {
   const nowMs = services.platform.clock.wall()
-  const isMore = await processEach(services, {
+  const isMore = await processDue(database, services, {
     job: 'stock reservations',
-    read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
+    accounts: (db) => accountsWithOverdue(db, nowMs),
+    read: (db, account, page) => overdueReservations(db, account, nowMs, page),
     process: (row) =>
-      database.write(async (db) => {
-        if (await markLapsed(db, row))
-          await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
-      }),
+      database.write(
+        async (db) => {
+          if (await markLapsed(db, row))
+            await endReservation(
+              db,
+              { storeId: row.store_id, productId: row.product_id, quantity: row.quantity },
+              false,
+            )
+        },
+        { holder: row.tenant },
+      ),
   })
   await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
   return isMore
@@ -57,6 +66,7 @@ interface StockLine {
 interface StockRequest {
   /** Id of the order or purchase. */
   ownerId: string
+  tenant: string
   storeId: string
   lines: readonly StockLine[]
   expiresMs: number
@@ -70,7 +80,7 @@ interface StockRequest {
  */
 export async function reserveStock(
   db: Db,
-  { ownerId, storeId, lines, expiresMs, givesWay }: StockRequest,
+  { ownerId, tenant, storeId, lines, expiresMs, givesWay }: StockRequest,
 ): Promise<void> {
   const wanted = new Map<string, number>()
   for (const { productId, quantity } of lines)
@@ -86,6 +96,7 @@ export async function reserveStock(
     if ((await tryReserve(db, amount)) || (!givesWay && (await reserveFromBaskets(db, amount)))) {
       held.push({
         owner_id: ownerId,
+        tenant,
         product_id: productId,
         store_id: storeId,
         quantity,

@@ -281,7 +281,7 @@ inFullSizeOnEveryDatabase('the item sequence of a store', (kind) => {
       ...cloud.services.agents,
       itemsChanged: (storeId: string) => Promise.resolve(void turns.push(storeId)),
     }
-    await refreshItems(db.database, { log, agents })
+    await refreshItems(db.database, { log, agents, platform: cloud.services.platform })
     expect(turns.slice(0, 4)).toContain(other)
     expect(turns.filter((storeId) => storeId === shop.storeId).length).toBeGreaterThan(20)
     await sync()

@@ -244,7 +244,7 @@ const CLICK_AND_COLLECT: readonly string[] = [
   `CREATE INDEX pickup_order_by_status ON pickup_order (store_id, status, order_id)`,
   `CREATE INDEX pickup_order_pending ON pickup_order (tenant) WHERE status = 'pending'`,
   // `expires_ms` is null if the order can no longer expire.
-  `CREATE INDEX pickup_order_by_expiry ON pickup_order (expires_ms)`,
+  `CREATE INDEX pickup_order_by_expiry ON pickup_order (tenant, expires_ms, order_id) WHERE expires_ms IS NOT NULL`,
   `CREATE INDEX pickup_order_by_locker ON pickup_order (locker_device_id)`,
   `CREATE TABLE pickup_order_line (
     order_id text NOT NULL REFERENCES pickup_order (order_id), line_no bigint NOT NULL, product_id text NOT NULL,
@@ -328,9 +328,10 @@ const STOCK: readonly string[] = [
   // 1 if a sale by staff or by a server of the merchant may end it, because it is of an unpaid basket of a shopper's
   // app.
   `CREATE TABLE stock_reservation (
-    owner_id text NOT NULL, product_id text NOT NULL, store_id text NOT NULL, quantity bigint NOT NULL, state text NOT NULL,
-    gives_way bigint NOT NULL, expires_ms bigint NOT NULL, PRIMARY KEY (owner_id, product_id))`,
-  `CREATE INDEX stock_reservation_by_expiry ON stock_reservation (state, expires_ms)`,
+    owner_id text NOT NULL, product_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, quantity bigint NOT NULL,
+    state text NOT NULL, gives_way bigint NOT NULL, expires_ms bigint NOT NULL, PRIMARY KEY (owner_id, product_id))`,
+  `CREATE INDEX stock_reservation_held ON stock_reservation (tenant, expires_ms) WHERE state = 'held'`,
+  `CREATE INDEX stock_reservation_lapsed ON stock_reservation (expires_ms) WHERE state = 'lapsed'`,
   `CREATE INDEX stock_reservation_by_product ON stock_reservation (store_id, product_id, gives_way, state, expires_ms)`,
 ]
 
@@ -348,7 +349,7 @@ const TILLS: readonly string[] = [
   `CREATE UNIQUE INDEX till_sale_by_purchase ON till_sale (purchase_id)`,
   `CREATE INDEX till_sale_by_number ON till_sale (store_id, sale_id)`,
   `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms, sale_key)`,
-  `CREATE INDEX till_sale_by_due ON till_sale (due_ms) WHERE due_ms IS NOT NULL`,
+  `CREATE INDEX till_sale_by_due ON till_sale (tenant, due_ms) WHERE due_ms IS NOT NULL`,
   `CREATE INDEX till_sale_by_time ON till_sale (stored_ms)`,
   // Hash of a printed code, of which a store may have several sales.
   `CREATE TABLE receipt_code (
@@ -363,7 +364,7 @@ const TILLS: readonly string[] = [
     body text NOT NULL, content text NOT NULL, result text, stored_ms bigint NOT NULL, due_ms bigint)`,
   `CREATE INDEX till_return_by_time ON till_return (stored_ms)`,
   `CREATE INDEX till_return_by_sale ON till_return (sale_key, store_id)`,
-  `CREATE INDEX till_return_by_due ON till_return (due_ms) WHERE due_ms IS NOT NULL`,
+  `CREATE INDEX till_return_by_due ON till_return (tenant, due_ms) WHERE due_ms IS NOT NULL`,
   // A sale or return of a till that names a tagged piece (cloud/sales/tills/piece-history.ts). `report_key`: `sale_key`
   // of a sale, `return_key` of a return. `purchase_id`, `line_id`: Of the sale; null for a return. `sale_key`: Sale that
   // a return names; else null. `is_again`: 1 if the seller knew a return that may not be here. `resellable`: 1 if the returned goods may

@@ -170,9 +170,10 @@ export const PURCHASES: readonly string[] = [
   `CREATE INDEX purchase_by_total ON purchase (tenant, total_cent, purchase_id)`,
   `CREATE INDEX purchase_awaiting ON purchase (store_id) WHERE approval = 'awaiting'`,
   `CREATE INDEX purchase_awaiting_of_tenant ON purchase (tenant, purchase_id) WHERE approval = 'awaiting'`,
-  `CREATE INDEX purchase_unpaid ON purchase (payment_by_ms) WHERE payment_by_ms IS NOT NULL`,
+  `CREATE INDEX purchase_unpaid ON purchase (tenant, payment_by_ms, purchase_id) WHERE payment_by_ms IS NOT NULL`,
   `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,
-  `CREATE INDEX purchase_by_refund ON purchase (refund_status) WHERE refund_status IS NOT NULL`,
+  `CREATE INDEX purchase_by_refund ON purchase (tenant, store_id, (coalesce(deny_seq, 0)), purchase_id)
+    WHERE refund_status = 'pending'`,
   `CREATE INDEX purchase_by_position ON purchase (store_id, completed_position, purchase_id) WHERE completed_position IS NOT NULL`,
   // `tenant`: Account of the purchase, so that the search by EAN reads no lines of other accounts. `price_cent`:
   // Negative on a coupon line. `list_price_cent`: Price that the store would have charged; null if no till set
@@ -217,7 +218,8 @@ export const LOYALTY: readonly string[] = [
     month text NOT NULL, enrolled_ms bigint NOT NULL, last_qr_ms bigint, last_visit_ms bigint, next_expiry_ms bigint,
     card_number bigint NOT NULL, card_hash text, PRIMARY KEY (program_id, user_id))`,
   `CREATE UNIQUE INDEX loyalty_member_by_card ON loyalty_member (card_hash)`,
-  `CREATE INDEX loyalty_member_by_expiry ON loyalty_member (next_expiry_ms)`,
+  `CREATE INDEX loyalty_member_by_expiry ON loyalty_member (program_id, next_expiry_ms, user_id)
+    WHERE next_expiry_ms IS NOT NULL`,
   // `amount` is signed: deductions are negative. `reverses` is the id of the reversed entry. `earned_on_cent`: Amount
   // of the purchase for which the entry was earned, less earlier refunds, cents; null: the whole total.
   `CREATE TABLE loyalty_entry (
@@ -227,6 +229,7 @@ export const LOYALTY: readonly string[] = [
     FOREIGN KEY (program_id, user_id) REFERENCES loyalty_member (program_id, user_id))`,
   `CREATE INDEX loyalty_entry_by_member ON loyalty_entry (program_id, user_id, entry_id)`,
   `CREATE INDEX loyalty_entry_by_month ON loyalty_entry (program_id, month, kind, amount)`,
+  `CREATE INDEX loyalty_entry_reversing ON loyalty_entry (reverses) WHERE reverses IS NOT NULL`,
   `CREATE INDEX loyalty_entry_by_transaction ON loyalty_entry (tenant, transaction_id)`,
   // Each `transaction_id` earns at most once in a program.
   `CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entry (program_id, transaction_id) WHERE kind = 'earn'`,
@@ -285,7 +288,7 @@ export const AGENTS: readonly string[] = [
   `CREATE INDEX device_by_store ON device (store_id, device_id)`,
   `CREATE INDEX device_by_tenant ON device (tenant, device_id)`,
   `CREATE INDEX device_by_type ON device (tenant, device_type, device_id)`,
-  `CREATE INDEX device_moving ON device (store_id) WHERE moving_to IS NOT NULL`,
+  `CREATE INDEX device_moving ON device (tenant, store_id) WHERE moving_to IS NOT NULL`,
   // `verifiers`: JSON of the verifiers that are published under the present store key. `sealed`: Base verifiers,
   // sealed. Null after the operator was removed.
   `CREATE TABLE operator (
@@ -365,8 +368,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
   `CREATE INDEX product_recall_by_end ON product_recall (tenant, ended_ms)`,
   `CREATE TABLE recall_store (recall_id text NOT NULL, store_id text NOT NULL, PRIMARY KEY (recall_id, store_id))`,
-  `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
-  `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
+  `CREATE INDEX product_recall_unpublished ON product_recall (tenant, recall_id) WHERE publish_after IS NOT NULL`,
+  `CREATE INDEX product_recall_with_receipts ON product_recall (tenant, recall_id) WHERE receipts_after IS NOT NULL`,
   // `void_asked_ms`: Time at which the cloud first requested that the agent gives up the authorization.
   // `scan_source`: How the device read the goods.
   // `exchanges`: Times that an agent exchanged the token.
@@ -388,7 +391,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE token_revocation (
     revocation_id text PRIMARY KEY, tenant text NOT NULL, scope text NOT NULL, reason text NOT NULL, until_s bigint NOT NULL,
     after_exp bigint NOT NULL, after_nonce text NOT NULL)`,
-  `CREATE INDEX token_revocation_by_tenant ON token_revocation (tenant)`,
+  `CREATE INDEX token_revocation_by_tenant ON token_revocation (tenant, revocation_id)`,
   `CREATE TABLE authorization_unit (
     nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
   // Rows are deleted after an hour, because the policy limits approvals per hour.

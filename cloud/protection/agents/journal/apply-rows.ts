@@ -4,7 +4,7 @@ import { JournalBody, type TillEvidence } from '../../../../policy/journal.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
-import { endsSoon } from '../../../platform/operations/process-each.ts'
+import { endsSoon } from '../../../platform/operations/job-steps.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
 import {
   applyAlarmHandled,

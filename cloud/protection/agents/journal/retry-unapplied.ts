@@ -1,11 +1,11 @@
 import { newId } from '../../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../../platform/foundation/caller.ts'
 import { startDueLoop, type DueLoop } from '../../../platform/operations/send-loop.ts'
-import { endsSoon, processOnce, turnOf } from '../../../platform/operations/process-each.ts'
+import { endsSoon, inTurns, isProcessed } from '../../../platform/operations/job-steps.ts'
 import type { Services } from '../../../platform/operations/operation.ts'
 import { readPageWithinText } from '../../../platform/operations/paging.ts'
 import { performTask } from '../../../platform/operations/perform.ts'
-import type { Database, Db } from '../../../platform/persistence/database.ts'
+import { type Database, type Db, groupBy } from '../../../platform/persistence/database.ts'
 import type { Row } from '../../../platform/persistence/schema.ts'
 import { reportProtectionEvents } from './ingest.ts'
 import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
@@ -16,7 +16,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 const RETRY_FOR_MS = 30 * 86_400_000
 /** Maximum rows per transaction. Long rows are fewer (`readPageWithinText`). */
 const PAGE = 500
-/** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
+/** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the account's others. */
 const PAGES_LIMIT = 20
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
@@ -24,44 +24,85 @@ const NAME = 'unapplied events'
 
 /** Retries unapplied rows when the cloud starts, after an `entityRegistered` notification and every 10 minutes. */
 export function startRetrying(database: Database, services: Services): DueLoop {
-  return startDueLoop(services, {
+  let stopped = false
+  const loop = startDueLoop(services, {
     name: NAME,
     changed: services.entityRegistered,
     pollMs: POLL_MS,
     async processDue() {
-      await retryAllUnapplied(database, services)
+      await retryAllUnapplied(database, services, () => stopped)
       return POLL_MS
     },
   })
+  return {
+    stop() {
+      stopped = true
+      return loop.stop()
+    },
+  }
+}
+
+/** An account's agents that remain in this run, and how far the first of them is. */
+interface RetryPlace {
+  readonly agentIds: readonly string[]
+  readonly pages: number
+  readonly progress: RetryProgress
 }
 
 /**
- * Retries unapplied rows of all agents. A newer release of the cloud, or a new registration, may make it possible to
- * apply these rows.
+ * Retries unapplied rows of all agents, one page a turn. A newer release of the cloud, or a new registration, may make it
+ * possible to apply these rows.
  */
-function retryAllUnapplied(database: Database, services: Services): Promise<void> {
-  return processOnce(services, {
+async function retryAllUnapplied(database: Database, services: Services, isStopped: () => boolean): Promise<void> {
+  const waiting = groupBy(
+    await agentsWithUnapplied(database.reads, services.platform.clock.wall()),
+    (row) => row.tenant,
+  )
+  await inTurns<RetryPlace>(database, services, {
     job: NAME,
-    read: (limit) => agentsWithUnapplied(database.reads, services.platform.clock.wall(), limit),
-    process: ({ agent_id, tenant }) => {
-      const who = {
-        operation: reportProtectionEvents,
-        caller: systemCaller(tenant as Tenant, 'reconciliation'),
-        requestId: newId('req', services.platform),
-      }
-      return retryUnapplied(agent_id, (work) =>
-        performTask(who, database, services, async (call) => {
-          if ((await work(call)) > 0) call.changed(agent_id)
-        }),
-      )
+    accounts: () => Promise.resolve([...waiting.keys()]),
+    turns: Infinity,
+    async turn(tenant, place) {
+      const agentIds = place?.agentIds ?? (waiting.get(tenant) ?? []).map((row) => row.agent_id)
+      const [agentId, ...others] = agentIds
+      if (agentId === undefined || isStopped()) return undefined
+      const next = { agentIds: others, pages: 0, progress: START }
+      const step = pageRunner(database, services, { tenant, agentId })
+      let progress = START
+      const done = await isProcessed(services.log, NAME, async () => {
+        progress = await retryPageOf(agentId, place?.progress ?? START, step)
+      })
+      const pages = (place?.pages ?? 0) + 1
+      return !done || progress.isAll || pages >= PAGES_LIMIT ? next : { agentIds, pages, progress }
     },
   })
 }
 
-function agentsWithUnapplied(db: Db, nowMs: number, limit: number): Promise<{ agent_id: string; tenant: string }[]> {
+type PageRunner = (work: (call: IngestCall) => Promise<number>) => Promise<void>
+
+function pageRunner(
+  database: Database,
+  services: Services,
+  { tenant, agentId }: { tenant: string; agentId: string },
+): PageRunner {
+  const who = {
+    operation: reportProtectionEvents,
+    caller: systemCaller(tenant as Tenant, 'reconciliation'),
+    requestId: newId('req', services.platform),
+  }
+  return (work) =>
+    performTask(who, database, services, async (call) => {
+      if ((await work(call)) > 0) call.changed(agentId)
+    })
+}
+
+/** Agents per run. */
+const AGENTS = 10_000
+
+function agentsWithUnapplied(db: Db, nowMs: number): Promise<{ agent_id: string; tenant: string }[]> {
   return db
     .selectFrom('agent')
-    .select(['agent_id', 'tenant', turnOf('agent_id')])
+    .select(['agent_id', 'tenant'])
     .where('agent_id', '!=', '')
     .where((eb) =>
       eb.exists(
@@ -73,9 +114,8 @@ function agentsWithUnapplied(db: Db, nowMs: number, limit: number): Promise<{ ag
           .where('received_ms', '>=', nowMs - RETRY_FOR_MS),
       ),
     )
-    .orderBy('turn')
     .orderBy('agent_id')
-    .limit(limit)
+    .limit(AGENTS)
     .execute()
 }
 
@@ -91,22 +131,23 @@ interface RetryProgress {
   readonly isAll: boolean
 }
 
-/**
- * Retries an agent's unapplied rows in ledger order. `step` runs one transaction; its `work` returns the number of rows
- * that were applied.
- */
-export async function retryUnapplied(
-  agentId: string,
-  step: (work: (call: IngestCall) => Promise<number>) => Promise<void>,
-): Promise<void> {
-  let progress: RetryProgress = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
-  for (let page = 0; page < PAGES_LIMIT && !progress.isAll; page++) {
-    const from = progress
-    await step(async (call) => {
-      progress = await retryPage(call, agentId, from)
-      return progress.applied - from.applied
-    })
-  }
+const START: RetryProgress = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
+
+/** Retries an agent's unapplied rows in ledger order. `step` runs one transaction; see `retryPageOf`. */
+export async function retryUnapplied(agentId: string, step: PageRunner): Promise<void> {
+  let progress = START
+  for (let page = 0; page < PAGES_LIMIT && !progress.isAll; page++)
+    progress = await retryPageOf(agentId, progress, step)
+}
+
+/** Retries the next rows. `step` runs one transaction; its `work` returns the number of rows that were applied. */
+async function retryPageOf(agentId: string, from: RetryProgress, step: PageRunner): Promise<RetryProgress> {
+  let progress = from
+  await step(async (call) => {
+    progress = await retryPage(call, agentId, from)
+    return progress.applied - from.applied
+  })
+  return progress
 }
 
 async function retryPage(call: IngestCall, agentId: string, after: RetryProgress): Promise<RetryProgress> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { yieldToEventLoop } from '../../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../../platform/operations/job-steps.ts'
 import type { Db, Database } from '../../../platform/persistence/database.ts'
 import { preparedForMany, preparedRows } from '../../../platform/persistence/prepared.ts'
 import { stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'

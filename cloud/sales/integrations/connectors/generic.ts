@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { connector, type Page, type PushFault, type DataType } from '../connector.ts'
-import { yieldToEventLoop } from '../../../platform/operations/process-each.ts'
+import { yieldToEventLoop } from '../../../platform/operations/job-steps.ts'
 import { mapRecord, mappingOf, unknownTargets } from '../mapping.ts'
 import { type VendorClient, VendorFault } from '../vendor-client.ts'
 

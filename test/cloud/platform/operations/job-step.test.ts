@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { runJobStep } from '../../../../cloud/platform/operations/process-each.ts'
+import { runJobStep } from '../../../../cloud/platform/operations/job-steps.ts'
 import type { Services } from '../../../../cloud/platform/operations/operation.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'

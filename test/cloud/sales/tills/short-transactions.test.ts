@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { endsSoon } from '../../../../cloud/platform/operations/process-each.ts'
+import { endsSoon } from '../../../../cloud/platform/operations/job-steps.ts'
 import { realPlatform } from '../../../../host/platform.ts'
 import type { JournalRow, TillEvidence } from '../../../../policy/journal.ts'
 import type { Json } from '../../../support/cloud.ts'

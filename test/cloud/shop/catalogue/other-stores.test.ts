@@ -168,7 +168,7 @@ onEveryDatabase('a changed product in other stores', (kind) => {
     const failing = watched(() => {
       if (++writes === 2) throw new Error('crash')
     })
-    await refreshListings(failing, { log })
+    await refreshListings(failing, { log, platform: cloud.cloud.services.platform })
     expect(writes).toBe(2)
     expect(errors.join()).toContain('listings of changed products')
     expect((await queue()).map((row) => row.after_store > '')).toEqual([true])
@@ -184,7 +184,7 @@ onEveryDatabase('a changed product in other stores', (kind) => {
       if (changes === 4) throw new Error('the run ends')
       return update({ name: `Lauf ${++changes}` })
     })
-    await refreshListings(endless, { log })
+    await refreshListings(endless, { log, platform: cloud.cloud.services.platform })
     const { doc } = await database.reads
       .selectFrom('store_product')
       .select('doc')

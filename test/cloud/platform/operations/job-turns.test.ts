@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { processEach, processOnce, turnOf } from '../../../../cloud/platform/operations/process-each.ts'
+import { inTurns, processDue } from '../../../../cloud/platform/operations/job-steps.ts'
 import type { Services } from '../../../../cloud/platform/operations/operation.ts'
+import type { Database } from '../../../../cloud/platform/persistence/database.ts'
 import { cancelOverduePurchases } from '../../../../cloud/sales/checkout/cancel-overdue-purchases.ts'
 import { lapseReservations } from '../../../../cloud/shop/stock/reserve.ts'
 import type { Json } from '../../../support/cloud.ts'
@@ -8,50 +9,76 @@ import { onEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 
+const accountsOf = (due: readonly { tenant: string }[]) => [...new Set(due.map(({ tenant }) => tenant))]
+const noDatabase = {} as Database
+/** Services whose time goes on by a second with each turn. */
+function services(logged: unknown[] = []) {
+  let nowMs = 0
+  return {
+    log: { error: (entry: unknown) => void logged.push(entry) },
+    platform: { clock: { elapsed: () => (nowMs += 1_000) } },
+  } as unknown as Pick<Services, 'log' | 'platform'>
+}
+
 /** Failing rows must not block other rows, even if many fail. */
-describe('processEach', () => {
+describe('processDue', () => {
+  const rowsOf = (tenant: string, count: number) => Array.from({ length: count }, (_, n) => ({ tenant, n }))
+  const run = async (due: { tenant: string; n: number }[], fails: (n: number) => boolean = () => false) => {
+    const tried: string[] = []
+    const logged: unknown[] = []
+    const isMore = await processDue(noDatabase, services(logged), {
+      job: 'a job',
+      accounts: () => Promise.resolve(accountsOf(due)),
+      read: (_db, account, { limit, offset }) =>
+        Promise.resolve(due.filter(({ tenant }) => tenant === account).slice(offset, offset + limit)),
+      process(row) {
+        tried.push(`${row.tenant}${row.n}`)
+        if (fails(row.n)) return Promise.reject(new Error('no'))
+        due.splice(due.indexOf(row), 1)
+        return Promise.resolve()
+      },
+    })
+    return { tried, logged, isMore }
+  }
+
   it.each([
     ['none fails', () => false, 350],
     ['every third fails', (n: number) => n % 3 === 0, 233],
-    ['the oldest two pages fail', (n: number) => n < 200, 150],
+    ['the oldest 200 fail', (n: number) => n < 200, 150],
   ] as const)('attempts every due row once if %s', async (_what, fails, expected) => {
-    const due = new Set(Array.from({ length: 350 }, (_, n) => n))
-    const tried: number[] = []
-    const logged: unknown[] = []
-    await processEach(
-      { log: { error: (entry: unknown) => void logged.push(entry) } as unknown as Services['log'] },
-      {
-        job: 'a job',
-        read: (limit, failed) => Promise.resolve([...due].slice(failed, failed + limit)),
-        async process(n) {
-          tried.push(n)
-          if (fails(n)) throw new Error('no')
-          due.delete(n)
-        },
-      },
-    )
-    expect([350 - due.size, tried.length, logged.length]).toEqual([expected, 350, 350 - expected])
+    const due = rowsOf('a', 350)
+    const { tried, logged, isMore } = await run(due, fails)
+    expect([350 - due.length, tried.length, logged.length, isMore]).toEqual([expected, 350, 350 - expected, false])
   })
 
-  it.each([
-    [999, 999, false],
-    [2_500, 1_000, true],
-  ])('of %i due rows processes %i in one run', async (count, expected, isMore) => {
-    const due = Array.from({ length: count }, (_, n) => n)
-    let processed = 0
-    const ended = await processEach(
-      { log: {} as Services['log'] },
-      {
-        job: 'a job',
-        read: (limit) => Promise.resolve(due.slice(0, limit)),
-        process: (n) => {
-          due.splice(due.indexOf(n), 1)
-          processed++
-          return Promise.resolve()
-        },
+  it('leaves the rest of many rows to the next run', async () => {
+    const due = rowsOf('a', 2_500)
+    expect((await run(due)).isMore).toBe(true)
+    expect(due.length).toBe(1_500)
+  })
+
+  it('gives each account its turn, however much another one has', async () => {
+    const { tried } = await run([...rowsOf('a', 1_000), ...rowsOf('b', 6), ...rowsOf('c', 1)])
+    expect(tried.indexOf('c0')).toBe(10)
+    expect(tried.indexOf('b5')).toBe(16)
+  })
+})
+
+describe('inTurns', () => {
+  it('takes accounts in that come while it runs, and none again whose turn failed or that has nothing left', async () => {
+    const turns: string[] = []
+    const logged: unknown[] = []
+    const isMore = await inTurns<number>(noDatabase, services(logged), {
+      job: 'a job',
+      accounts: () => Promise.resolve(turns.length < 2 ? ['a', 'bad'] : ['a', 'bad', 'late']),
+      turn(tenant, place = 0) {
+        turns.push(`${tenant}${place}`)
+        if (tenant === 'bad') return Promise.reject(new Error('no'))
+        return Promise.resolve(place < 2 ? place + 1 : undefined)
       },
-    )
-    expect([processed, ended]).toEqual([expected, isMore])
+    })
+    expect(turns).toEqual(['a0', 'bad0', 'a1', 'late0', 'a2', 'late1', 'late2'])
+    expect([logged.length, isMore]).toEqual([1, false])
   })
 })
 
@@ -111,31 +138,5 @@ onEveryDatabase('scheduled jobs', (kind) => {
     )
     await cancelOverduePurchases(database, shop.cloud.cloud.services)
     expect(await statusOf(first)).toBe('CANCELLED')
-  })
-
-  it('take a row of each account before the second row of any', async () => {
-    const { database } = shop.cloud.db
-    const rows = ['a', 'a', 'a', 'b', 'c', 'c'].map((tenant, n) => ({ tenant, revocation_id: `rev_${n}` }))
-    const taken: string[] = []
-    await processOnce(shop.cloud.cloud.services, {
-      job: 'a job',
-      read: (limit) =>
-        database.reads
-          .with('waiting', (db) =>
-            rows
-              .map(({ tenant, revocation_id }) =>
-                db.selectNoFrom((eb) => [eb.val(tenant).as('tenant'), eb.val(revocation_id).as('revocation_id')]),
-              )
-              .reduce((all, one) => all.unionAll(one)),
-          )
-          .selectFrom('waiting')
-          .select(['tenant', 'revocation_id', turnOf('revocation_id')])
-          .orderBy('turn')
-          .orderBy('revocation_id')
-          .limit(limit)
-          .execute(),
-      process: ({ tenant }) => Promise.resolve(void taken.push(tenant)),
-    })
-    expect(taken).toEqual(['a', 'b', 'c', 'a', 'c', 'a'])
   })
 })
