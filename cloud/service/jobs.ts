@@ -30,7 +30,9 @@ import { type AgentMessages, CONNECTED_MS } from './messaging/agent-messages.ts'
 import { startDuePayments } from '../sales/payments/due-payments.ts'
 import { releaseRefunds } from '../sales/payments/release-refunds.ts'
 import type { Database, Db } from '../platform/persistence/database.ts'
+import { DELETED_AT_ONCE } from '../platform/persistence/delete-some.ts'
 import { oldestOpen } from '../platform/persistence/positions.ts'
+import { yieldToEventLoop } from '../platform/operations/job-steps.ts'
 import { Retention } from './retention/apply-retention.ts'
 import { endDueSales, pruneSales } from '../sales/tills/due-sales.ts'
 import { cancelOverduePurchases } from '../sales/checkout/cancel-overdue-purchases.ts'
@@ -56,6 +58,9 @@ const REVOKED_MS = 2_000
 const HELD_BACK_MS = 30_000
 const WATCH_MS = 60_000
 const RETENTION_MS = 600_000
+
+/** Transactions of one run for a kind of expired rows. */
+const PRUNE_ROUNDS = 20
 
 /** Wait of a job that ended although more is due, ms: others write meanwhile, and a replica follows. */
 const SOON_MS = 1_000
@@ -171,8 +176,8 @@ function startSigning(
   repeater.every(REVOKED_MS, 'revoked agents', cutRevoked)
 }
 
-/** Deletes expired rows, each kind in its own transaction. */
-const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
+/** Each deletes some expired rows of a kind in one transaction, and returns their number. */
+const PRUNED: readonly ((db: Db, nowMs: number) => Promise<number>)[] = [
   pruneStoredResponses,
   pruneLogins,
   pruneSessions,
@@ -193,9 +198,17 @@ function startExpiry(repeater: Repeater, database: Database, services: Services)
     repeater.everyByTheClock(HOUSEKEEPING_MS, name, work)
   everyMinute('housekeeping', async () => {
     const nowMs = services.platform.clock.wall()
-    for (const prune of PRUNED) await database.write((db) => prune(db, nowMs))
+    let isMore = false
+    for (const prune of PRUNED) {
+      for (let round = 0, isFull = true; isFull; round++) {
+        isFull = (await database.write((db) => prune(db, nowMs))) >= DELETED_AT_ONCE && round < PRUNE_ROUNDS
+        isMore ||= isFull
+        await yieldToEventLoop()
+      }
+    }
     const chatsBeforeMs = deletedBeforeMs(services.config.keepDays, 'chats', nowMs)
     await database.write((db) => pruneRequests(db, chatsBeforeMs))
+    return isMore
   })
   const { platform, log, config } = services
   const retention = new Retention({ database, platform, log, keepDays: config.keepDays })

@@ -5,6 +5,7 @@ import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
 import { Failure } from '../foundation/failure.ts'
+import { deleteSome } from '../persistence/delete-some.ts'
 
 /** Stored responses, so that a repeated request is executed once (promise P5, ADR requests). */
 
@@ -210,11 +211,9 @@ async function writeResponse(
 }
 
 /** Deletes responses older than the retention. */
-export async function pruneStoredResponses(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('idempotency')
-    .where('created_ms', '<=', nowMs - IDEMPOTENCY_WINDOW_MS)
-    .execute()
+export function pruneStoredResponses(db: Db, nowMs: number): Promise<number> {
+  const key = ['tenant', 'operation', 'key_hash'] as const
+  return deleteSome(db, 'idempotency', key, sql`created_ms <= ${nowMs - IDEMPOTENCY_WINDOW_MS}`)
 }
 
 /**

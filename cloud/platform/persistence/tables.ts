@@ -190,6 +190,7 @@ export interface DelegatedRight {
 
 export interface DenyEntry {
   body: string;
+  recall_cti: string | null;
   seq: number;
   store_id: string;
   until_s: number;

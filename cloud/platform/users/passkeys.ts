@@ -1,9 +1,11 @@
+import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import type { Row } from '../persistence/schema.ts'
 import { z } from 'zod'
 import { iso, text } from '../operations/fields.ts'
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
+import { deleteSome } from '../persistence/delete-some.ts'
 
 /**
  * A challenge of a sign-in by passkey, or the choice of an account after a sign-in at a provider, is sealed and contains
@@ -56,8 +58,8 @@ export async function useChallenge(db: Db, { id, expiresMs }: OpenChallenge): Pr
 }
 
 /** Deletes used challenges that have expired. */
-export async function pruneChallenges(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('used_challenge').where('expires_ms', '<=', nowMs).execute()
+export function pruneChallenges(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'used_challenge', ['challenge'], sql`expires_ms <= ${nowMs}`)
 }
 
 /** Requests and responses about passkeys. The objects for and from the browser have the JSON forms of WebAuthn. */

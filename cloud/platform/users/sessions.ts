@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../authority/key-counters.ts'
@@ -6,6 +7,7 @@ import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Row } from '../persistence/schema.ts'
 import { modeOf, roleOf, hashOfUserToken, isUserToken, newUserToken } from './user-queries.ts'
+import { deleteSome } from '../persistence/delete-some.ts'
 
 /** A session ends this time after its last use, ms. */
 export const IDLE_MS = 12 * 3_600_000
@@ -106,11 +108,8 @@ export async function endSessionsOf(db: Db, userId: string, keep = '-'): Promise
 }
 
 /** Deletes expired sessions. */
-export async function pruneSessions(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('user_session')
-    .where((eb) => eb.or([eb('expires_ms', '<=', nowMs), eb('seen_ms', '<=', nowMs - IDLE_MS)]))
-    .execute()
+export function pruneSessions(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'user_session', ['session_id'], sql`(expires_ms <= ${nowMs} OR seen_ms <= ${nowMs - IDLE_MS})`)
 }
 
 function sessions(db: Db) {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import {
   keyId,
   keyRing,
@@ -16,6 +17,7 @@ import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /** An agent's keys: the current one and, during a rotation, the next one. */
 
@@ -55,11 +57,8 @@ export async function currentAndFormerKeys(db: Db, agent: Row<'agent'>, nowMs: n
 }
 
 /** Deletes former keys that the cloud no longer accepts. */
-export async function pruneFormerKeys(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('agent_former_key')
-    .where('retired_ms', '<=', nowMs - FORMER_KEYS_FOR_MS)
-    .execute()
+export function pruneFormerKeys(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'agent_former_key', ['agent_id', 'x'], sql`retired_ms <= ${nowMs - FORMER_KEYS_FOR_MS}`)
 }
 
 function ringOf(iss: string, keys: readonly string[]): KeyRing {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { createHash } from 'node:crypto'
 import type { Randomness } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../../platform/authority/key-counters.ts'
@@ -5,6 +6,7 @@ import type { AgentCaller, Mode, Tenant, Package } from '../../platform/foundati
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, preparedRow } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /**
  *   openChallenge ─▶ the agent signs it ─▶ useChallenge (once) ─▶ openLogin ─▶ access token ─▶ findAgentCaller
@@ -145,7 +147,7 @@ export async function endLogins(db: Db, agentId: string): Promise<void> {
 }
 
 /** Deletes expired logins and challenges. */
-export async function pruneLogins(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('agent_session').where('expires_ms', '<=', nowMs).execute()
-  await db.deleteFrom('agent_challenge').where('expires_ms', '<=', nowMs).execute()
+export async function pruneLogins(db: Db, nowMs: number): Promise<number> {
+  const sessions = await deleteSome(db, 'agent_session', ['token_hash'], sql`expires_ms <= ${nowMs}`)
+  return Math.max(sessions, await deleteSome(db, 'agent_challenge', ['challenge_hash'], sql`expires_ms <= ${nowMs}`))
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -6,6 +7,7 @@ import { fieldsOf, prepared, preparedRow } from '../../platform/persistence/prep
 import type { Row } from '../../platform/persistence/schema.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { TargetUnit } from './authorization-target.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /**
  * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR releases). The cloud
@@ -88,9 +90,6 @@ export async function recordApproval(
 }
 
 /** Deletes approvals that are older than an hour. */
-export async function pruneApprovals(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('operator_approval')
-    .where('at_ms', '<=', nowMs - HOUR_MS)
-    .execute()
+export function pruneApprovals(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'operator_approval', ['nonce'], sql`at_ms <= ${nowMs - HOUR_MS}`)
 }

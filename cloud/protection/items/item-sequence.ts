@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
-import type { Db, Database } from '../../platform/persistence/database.ts'
+import { type Database, type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { inTurns } from '../../platform/operations/job-steps.ts'
+import { DELETED_AT_ONCE } from '../../platform/persistence/delete-some.ts'
 
 /**
  * Sequence numbers of item changes (policy/documents/item-documents.ts). A transaction that takes a number locks the
@@ -166,25 +167,35 @@ export function notifyGates(
   call.afterCommit(() => call.services.agents.itemsChanged(storeId))
 }
 
-/** Deletes the rows of removed identifiers after their retention, and raises `floor` to the newest deleted number. */
-export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
-  const before = nowMs - REMOVED_RETENTION_MS
-  const stores = await db
+/**
+ * Deletes the oldest rows of removed identifiers after their retention, and raises `floor` to the newest deleted number.
+ * Returns the number of deleted rows.
+ */
+export async function pruneRemovedNames(db: Db, nowMs: number): Promise<number> {
+  const old = await db
     .selectFrom('item_gone')
-    .select(['store_id', (eb) => eb.fn.max('seq').as('seq')])
-    .where('gone_ms', '<', before)
-    .groupBy('store_id')
-    .limit(100)
+    .select(['store_id', 'kind', 'name', 'seq'])
+    .where('gone_ms', '<', nowMs - REMOVED_RETENTION_MS)
+    .orderBy('gone_ms')
+    .limit(DELETED_AT_ONCE)
     .execute()
-  for (const { store_id: storeId, seq } of stores) {
-    await db.deleteFrom('item_gone').where('store_id', '=', storeId).where('gone_ms', '<', before).execute()
+  for (const { store_id: storeId, kind, name } of old)
+    await db
+      .deleteFrom('item_gone')
+      .where('store_id', '=', storeId)
+      .where('kind', '=', kind)
+      .where('name', '=', name)
+      .execute()
+  for (const [storeId, ofStore] of groupBy(old, (row) => row.store_id)) {
+    const floor = Math.max(...ofStore.map(({ seq }) => seq))
     await db
       .updateTable('item_head')
-      .set({ floor: Number(seq) })
+      .set({ floor })
       .where('store_id', '=', storeId)
-      .where('floor', '<', Number(seq))
+      .where('floor', '<', floor)
       .execute()
   }
+  return old.length
 }
 
 /** Items and products per transaction: few, because each transaction locks the store's head. */

@@ -149,21 +149,21 @@ export function continueDenials(
   services: Services,
   finish: (call: JobCall, storeId: string) => Promise<void>,
 ): Promise<boolean> {
-  const moves = (db: Db) =>
-    db
-      .selectFrom('home_move')
-      .innerJoin('store', 'store.store_id', 'home_move.store_id')
-      .where('denied_after', 'is not', null)
+  const denying = (db: Db) =>
+    db.selectFrom('home_move').select('home_move.store_id').where('denied_after', 'is not', null)
   return inTurns(database, services, {
     job: 'used rights for moves of receipt homes',
     async accounts(db) {
-      const rows = await moves(db).select('store.tenant').distinct().limit(ACCOUNTS).execute()
-      return rows.map(({ tenant }) => tenant)
+      const stores = db.selectFrom('store').select('tenant').distinct().where('store_id', 'in', denying(db))
+      return (await stores.limit(ACCOUNTS).execute()).map(({ tenant }) => tenant)
     },
     turn: (tenant) =>
       runJobStep({ database, services, holder: tenant }, async (call) => {
-        const next = moves(call.db).select('home_move.store_id').where('store.tenant', '=', tenant)
-        const move = await next.orderBy('home_move.store_id').limit(1).executeTakeFirst()
+        const move = await denying(call.db)
+          .innerJoin('store', 'store.store_id', 'home_move.store_id')
+          .where('store.tenant', '=', tenant)
+          .limit(1)
+          .executeTakeFirst()
         if (!move) return undefined
         if (!(await denyNextRights(call, move.store_id))) await finish(call, move.store_id)
         return true as const

@@ -1,8 +1,10 @@
+import { sql } from 'kysely'
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /** Facts of past decisions, for `simulateProtectionPolicy`. */
 
@@ -90,9 +92,6 @@ function pageOfDecisions(
 }
 
 /** Deletes decisions beyond the retention. */
-export async function pruneDecisions(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('protection_decision')
-    .where('at_ms', '<', nowMs - KEEP_DECISIONS_MS)
-    .execute()
+export function pruneDecisions(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'protection_decision', ['event_id'], sql`at_ms < ${nowMs - KEEP_DECISIONS_MS}`)
 }

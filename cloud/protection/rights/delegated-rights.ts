@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared, preparedRows, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey, type UnitRight } from './rights.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /**
  * A right that the receipt home delegated to another agent of the store (ADR leases). That agent may be offline for long.
@@ -149,23 +151,14 @@ export async function viewGrantableRights(
  * Deletes delegated rights with a known outcome when their receipt has expired. Deletes all other delegated rights
  * `KEEP_AFTER_END` later.
  */
-export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
+export function pruneDelegated(db: Db, nowMs: number): Promise<number> {
   const nowS = Math.floor(nowMs / 1_000)
-  await db
-    .deleteFrom('delegated_right')
-    .where('until_s', '<=', nowS)
-    .where(({ or, eb, exists, selectFrom }) =>
-      or([
-        eb('state', '=', 'failed'),
-        eb('until_s', '<=', nowS - KEEP_AFTER_END),
-        exists(
-          selectFrom('redemption')
-            .select('redemption.redemption_id')
-            .whereRef('redemption.redemption_id', '=', 'delegated_right.redemption_id')
-            .whereRef('redemption.line_id', '=', 'delegated_right.line_id')
-            .whereRef('redemption.unit_no', '=', 'delegated_right.unit_no'),
-        ),
-      ]),
-    )
-    .execute()
+  return deleteSome(
+    db,
+    'delegated_right',
+    ['line_id', 'unit_no', 'right_class', 'redemption_id'],
+    sql`until_s <= ${nowS} AND (state = 'failed' OR until_s <= ${nowS - KEEP_AFTER_END} OR EXISTS (
+      SELECT 1 FROM redemption r WHERE r.redemption_id = delegated_right.redemption_id
+        AND r.line_id = delegated_right.line_id AND r.unit_no = delegated_right.unit_no))`,
+  )
 }

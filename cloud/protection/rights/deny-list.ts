@@ -1,11 +1,13 @@
+import { sql } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import { PASS } from '../../../policy/receipts/receipt-claims.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import { passOf } from './rights.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, preparedForMany } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /**
  * Deny list of a store: tokens, receipts and rights that its agents must not honour. Each entry has a sequence number.
@@ -46,6 +48,7 @@ export async function deny(
     .returning('deny_seq')
     .executeTakeFirstOrThrow()
   const first = last - entries.length + 1
+  await deleteReplaced(db, storeId, entries)
   await db
     .insertInto('deny_entry')
     .values(
@@ -54,6 +57,7 @@ export async function deny(
         seq: first + i,
         body: JSON.stringify(entry),
         until_s: entry.until,
+        recall_cti: entry.kind === 'recall' ? entry.cti : null,
       })),
     )
     .execute()
@@ -61,12 +65,48 @@ export async function deny(
   return last
 }
 
+const ofRecalls = preparedForMany((db, ctis, p: { storeId: string }) =>
+  db
+    .selectFrom('deny_entry')
+    .select(['seq', 'body', 'recall_cti'])
+    .where('store_id', '=', p.storeId)
+    .where('recall_cti', 'is not', null)
+    .where('recall_cti', 'in', ctis),
+)
+
+/**
+ * Deletes older entries about recalled units that the new entries replace: agents go by the newest entry of a unit. So a
+ * receipt has few of them, however often its goods are recalled.
+ */
+async function deleteReplaced(db: Db, storeId: string, entries: readonly DenyEntry[]): Promise<void> {
+  const named = new Map<string, Set<number>>()
+  for (const entry of entries)
+    if (entry.kind === 'recall') named.set(entry.cti, new Set([...(named.get(entry.cti) ?? []), ...entry.ordinals]))
+  if (named.size === 0) return
+  const replaced = (await ofRecalls(db, [...named.keys()], { storeId })).filter(({ body, recall_cti }) =>
+    (JSON.parse(body) as { ordinals: number[] }).ordinals.every((each) => named.get(recall_cti ?? '')?.has(each)),
+  )
+  for (let n = 0; n < replaced.length; n += REPLACED_AT_ONCE)
+    await db
+      .deleteFrom('deny_entry')
+      .where('store_id', '=', storeId)
+      .where(
+        'seq',
+        'in',
+        replaced.slice(n, n + REPLACED_AT_ONCE).map(({ seq }) => seq),
+      )
+      .execute()
+}
+const REPLACED_AT_ONCE = 500
+
 /** Deletes entries after their retention. Their numbers are not used again. */
-export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('deny_entry')
-    .where('until_s', '<=', Math.floor(nowMs / 1_000) - KEEP_AFTER_END)
-    .execute()
+export function pruneDenied(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(
+    db,
+    'deny_entry',
+    ['store_id', 'seq'],
+    sql`until_s <= ${Math.floor(nowMs / 1_000) - KEEP_AFTER_END}`,
+  )
 }
 
 /** Denies one authorization. */

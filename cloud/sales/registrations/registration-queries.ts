@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /** Period in which requests of one network are counted, ms. */
 export const NETWORK_MS = 24 * 3_600_000
@@ -63,13 +65,13 @@ export async function deleteOldestOfLargestNetwork(db: Db): Promise<void> {
 }
 
 /** Deletes requests without a key that waited for too long, and networks of requests that were decided. */
-export async function pruneRegistrations(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('registration')
-    .where('status', '=', 'pending')
-    .where('tenant', 'is', null)
-    .where('submitted_ms', '<=', nowMs - PENDING_MS)
-    .execute()
+export async function pruneRegistrations(db: Db, nowMs: number): Promise<number> {
+  const deleted = await deleteSome(
+    db,
+    'registration',
+    ['registration_id'],
+    sql`status = 'pending' AND tenant IS NULL AND submitted_ms <= ${nowMs - PENDING_MS}`,
+  )
   await db
     .updateTable('registration')
     .set({ network: null })
@@ -77,6 +79,7 @@ export async function pruneRegistrations(db: Db, nowMs: number): Promise<void> {
     .where('status', '!=', 'pending')
     .where('submitted_ms', '<=', nowMs - NETWORK_MS)
     .execute()
+  return deleted
 }
 
 interface RegistrationFilter {

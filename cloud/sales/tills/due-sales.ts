@@ -1,3 +1,4 @@
+import { sql, type SqlBool } from 'kysely'
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
 import { performTask } from '../../platform/operations/perform.ts'
@@ -8,6 +9,7 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { SALES_KEPT_MS } from './queries.ts'
 import { WAIT_FOR_SALE_MS } from './void-sale.ts'
 import { voidSale } from './sale-operations.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 /** Open sales that ended, and voids and returns whose sale never came. Several processes may run this at once. */
 export async function endDueSales(database: Database, services: Services): Promise<boolean> {
@@ -72,31 +74,20 @@ const HOUR_MS = 3_600_000
 const HOURS_KEPT_MS = 48 * HOUR_MS
 
 /** Deletes old sums, codes, returns, and identities of sales whose till may use the number again. */
-export async function pruneSales(db: Db, nowMs: number): Promise<void> {
-  await db
-    .deleteFrom('till_hour')
-    .where('hour', '<', Math.floor((nowMs - HOURS_KEPT_MS) / HOUR_MS))
-    .execute()
+export async function pruneSales(db: Db, nowMs: number): Promise<number> {
   const beforeMs = nowMs - SALES_KEPT_MS
-  await db.deleteFrom('receipt_code').where('stored_ms', '<', beforeMs).execute()
+  const firstHour = Math.floor((nowMs - HOURS_KEPT_MS) / HOUR_MS)
   // What waits for its sale stays. An agent without a clock may have stored it long ago.
-  await db.deleteFrom('till_return').where('stored_ms', '<', beforeMs).where('due_ms', 'is', null).execute()
+  const oldReturns = sql<SqlBool>`stored_ms < ${beforeMs} AND due_ms IS NULL`
   // The time of a sale tells a copy that arrives late from a sale that uses the number again. An agent may have been
   // away for months, and its till may still void the sale.
-  await db
-    .deleteFrom('till_sale')
-    .where('stored_ms', '<', beforeMs - WAIT_FOR_SALE_MS)
-    .where('due_ms', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('purchase')
-            .select('purchase_id')
-            .whereRef('purchase.purchase_id', '=', 'till_sale.purchase_id')
-            .where('created_ms', '>=', beforeMs),
-        ),
-      ),
-    )
-    .execute()
-  await db.deleteFrom('piece_report').where('at_ms', '<', beforeMs).execute()
+  const oldSales = sql<SqlBool>`stored_ms < ${beforeMs - WAIT_FOR_SALE_MS} AND due_ms IS NULL AND NOT EXISTS (
+    SELECT 1 FROM purchase p WHERE p.purchase_id = till_sale.purchase_id AND p.created_ms >= ${beforeMs})`
+  return Math.max(
+    await deleteSome(db, 'till_hour', ['store_id', 'till_id', 'hour'], sql`hour < ${firstHour}`),
+    await deleteSome(db, 'receipt_code', ['store_id', 'code', 'sale_key'], sql`stored_ms < ${beforeMs}`),
+    await deleteSome(db, 'till_return', ['return_key'], oldReturns),
+    await deleteSome(db, 'till_sale', ['sale_key'], oldSales),
+    await deleteSome(db, 'piece_report', ['item_id', 'report_key'], sql`at_ms < ${beforeMs}`),
+  )
 }

@@ -3,6 +3,7 @@ import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared, insertChunks, preparedInsert } from '../../platform/persistence/prepared.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
+import { deleteSome } from '../../platform/persistence/delete-some.ts'
 
 const upsertLevels = preparedInsert((db, rows: readonly Row<'stock_level'>[]) =>
   db
@@ -243,10 +244,7 @@ export async function markLapsed(db: Db, { owner_id, product_id }: Row<'stock_re
 }
 
 /** Deletes lapsed reservations that expired before this time. */
-export async function deleteLapsed(db: Db, beforeMs: number): Promise<void> {
-  await db
-    .deleteFrom('stock_reservation')
-    .where('state', '=', sql.lit('lapsed'))
-    .where('expires_ms', '<=', beforeMs)
-    .execute()
+export function deleteLapsed(db: Db, beforeMs: number): Promise<number> {
+  const key = ['owner_id', 'product_id'] as const
+  return deleteSome(db, 'stock_reservation', key, sql`state = 'lapsed' AND expires_ms <= ${beforeMs}`)
 }

@@ -1,5 +1,6 @@
 import { precondition, type ErrorDetail } from '../../platform/foundation/failure.ts'
 import type { Db, Database } from '../../platform/persistence/database.ts'
+import { DELETED_AT_ONCE } from '../../platform/persistence/delete-some.ts'
 import {
   deleteReservations,
   endReservation,
@@ -44,8 +45,8 @@ export async function lapseReservations(database: Database, services: Services):
         { holder: row.tenant },
       ),
   })
-  await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
-  return isMore
+  const deleted = await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
+  return isMore || deleted === DELETED_AT_ONCE
 }
 
 /**

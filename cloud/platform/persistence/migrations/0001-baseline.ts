@@ -385,6 +385,7 @@ const TILLS: readonly string[] = [
   `CREATE TABLE till_hour (
     store_id text NOT NULL, till_id text NOT NULL, hour bigint NOT NULL, sales bigint NOT NULL, value_cent bigint NOT NULL,
     PRIMARY KEY (store_id, till_id, hour))`,
+  `CREATE INDEX till_hour_by_hour ON till_hour (hour)`,
 ]
 
 /** Signing keys, sealed secrets and the newest signed document of each kind. */

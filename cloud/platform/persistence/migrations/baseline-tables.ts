@@ -351,6 +351,7 @@ export const PROTECTION: readonly string[] = [
     store_id text NOT NULL, kind text NOT NULL, name text NOT NULL, seq bigint NOT NULL, gone_ms bigint NOT NULL,
     PRIMARY KEY (store_id, kind, name))`,
   `CREATE INDEX item_gone_by_seq ON item_gone (store_id, seq)`,
+  `CREATE INDEX item_gone_by_age ON item_gone (gone_ms)`,
   // Products whose facts changed. The items in the store after `after_item` must be published again.
   `CREATE TABLE item_refresh (
     store_id text NOT NULL, product_id text NOT NULL, tenant text NOT NULL, queued_ms bigint NOT NULL,
@@ -487,7 +488,10 @@ export const PROTECTION: readonly string[] = [
     WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE INDEX alarm_acknowledged_of_tenant ON protection_exception (tenant, acknowledged_ms, exception_id)
     WHERE acknowledged_ms IS NOT NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
+  // `recall_cti`: Receipt of an entry about recalled units; null for other entries.
   `CREATE TABLE deny_entry (
-    store_id text NOT NULL, seq bigint NOT NULL, body text NOT NULL, until_s bigint NOT NULL, PRIMARY KEY (store_id, seq))`,
+    store_id text NOT NULL, seq bigint NOT NULL, body text NOT NULL, until_s bigint NOT NULL, recall_cti text,
+    PRIMARY KEY (store_id, seq))`,
+  `CREATE INDEX deny_entry_of_recall ON deny_entry (store_id, recall_cti) WHERE recall_cti IS NOT NULL`,
   `CREATE INDEX deny_entry_by_end ON deny_entry (until_s)`,
 ]

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { crockford } from '../../../../policy/base32.ts'
 import { EnrolmentClaims, enrolmentCodeHash } from '../../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
@@ -21,6 +22,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 import { acknowledgeOpenException } from '../../records/exceptions.ts'
 import { replaceStoreKey, storeKeyParts } from '../../operators/store-keys.ts'
 import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
+import { deleteSome } from '../../../platform/persistence/delete-some.ts'
 
 /**
  * A re-enrolled agent continues the ledger of its predecessor. At the first login of this successor the cloud revokes
@@ -325,8 +327,8 @@ async function makeAgent(
 }
 
 /** Deletes expired codes. */
-export async function pruneCodes(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('enrolment_code').where('expires_ms', '<=', nowMs).execute()
+export function pruneCodes(db: Db, nowMs: number): Promise<number> {
+  return deleteSome(db, 'enrolment_code', ['code_hash'], sql`expires_ms <= ${nowMs}`)
 }
 
 async function noteFailedTry(db: Db, codeHash: string): Promise<void> {

@@ -18,6 +18,7 @@ const EMPTY_HERE: Record<string, string> = {
   listing_refresh: 'made only if a product is sold in more stores than one transaction writes',
   item_refresh: 'made when a product with tags changes, and a job empties it',
   token_revocation: 'made only if more tokens end than one transaction revokes',
+  stock_reservation: 'made by open baskets with products that have a stock level',
   image_room: 'made when a picture is uploaded',
   staff_notice: 'made only while a browser gets notices about alarms',
   push_delivery: 'made in live mode only; the sandbox logs each notice',
