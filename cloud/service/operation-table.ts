@@ -78,6 +78,7 @@ import { createSetupCode, registerDeviceWithCode } from '../protection/devices/s
 import { moveReceiptHome } from '../protection/receipt-home/home-move.ts'
 import { exportEpcisEvents } from '../sales/epcis/operations.ts'
 import { reportProtectionEvents } from '../protection/agents/journal/ingest.ts'
+import { fetchOfflineFigures } from '../protection/records/offline-figures.ts'
 import { fetchProtectionEvents } from '../protection/records/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/items/item-operations.ts'
 import { endRecall, fetchRecalls, recallProducts } from '../protection/recalls/recall-operations.ts'
@@ -284,6 +285,7 @@ export const OPERATIONS = {
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  fetchOfflineFigures,
   fetchExceptions,
   acknowledgeException,
   fetchAlarms,

@@ -2600,6 +2600,76 @@ FetchOfferResponse = TypedDict(
     },
 )
 
+FetchOfflineFiguresRequest = TypedDict(
+    "FetchOfflineFiguresRequest",
+    {
+        "storeId": str,
+        "since": str,
+        "until": str,
+    },
+)
+
+FetchOfflineFiguresResponseOutagesAgentsItem = TypedDict(
+    "FetchOfflineFiguresResponseOutagesAgentsItem",
+    {
+        "agentId": str,
+        "name": NotRequired[str],
+        "count": int,
+        "seconds": int,
+        "isRunning": bool,
+    },
+)
+
+FetchOfflineFiguresResponseOutages = TypedDict(
+    "FetchOfflineFiguresResponseOutages",
+    {
+        "count": int,
+        "seconds": int,
+        "longerThanSeconds": NotRequired[int],
+        "agents": List["FetchOfflineFiguresResponseOutagesAgentsItem"],
+    },
+)
+
+FetchOfflineFiguresResponseDecisions = TypedDict(
+    "FetchOfflineFiguresResponseDecisions",
+    {
+        "released": int,
+        "denied": int,
+    },
+)
+
+FetchOfflineFiguresResponseExceptionsItem = TypedDict(
+    "FetchOfflineFiguresResponseExceptionsItem",
+    {
+        "kind": Literal["double_redeem", "late_redeem", "released_after_refund", "released_on_hold", "redeemed_after_revocation", "cancelled_after_release", "released_then_voided", "lease_overridden"],
+        "count": int,
+        "pieces": int,
+        "value": float,
+        "withoutPrice": int,
+    },
+)
+
+FetchOfflineFiguresResponseGoods = TypedDict(
+    "FetchOfflineFiguresResponseGoods",
+    {
+        "pieces": int,
+        "value": float,
+        "withoutPrice": int,
+    },
+)
+
+FetchOfflineFiguresResponse = TypedDict(
+    "FetchOfflineFiguresResponse",
+    {
+        "success": Literal[True],
+        "outages": "FetchOfflineFiguresResponseOutages",
+        "decisions": "FetchOfflineFiguresResponseDecisions",
+        "exceptions": List["FetchOfflineFiguresResponseExceptionsItem"],
+        "goods": "FetchOfflineFiguresResponseGoods",
+        "isCut": bool,
+    },
+)
+
 FetchOpenTasksRequest = TypedDict(
     "FetchOpenTasksRequest",
     {
@@ -9171,6 +9241,15 @@ class SyncOperations:
             self.call("fetchOffer", request, idempotency_key=idempotency_key),
         )
 
+    def fetchOfflineFigures(
+        self, request: "FetchOfflineFiguresRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchOfflineFiguresResponse":
+        "Returns what it cost that the agents of a store were offline."
+        return cast(
+            "FetchOfflineFiguresResponse",
+            self.call("fetchOfflineFigures", request, idempotency_key=idempotency_key),
+        )
+
     def fetchOpenTasks(
         self, request: "FetchOpenTasksRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchOpenTasksResponse":
@@ -10814,6 +10893,15 @@ class AsyncOperations:
         return cast(
             "FetchOfferResponse",
             await self.call("fetchOffer", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchOfflineFigures(
+        self, request: "FetchOfflineFiguresRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FetchOfflineFiguresResponse":
+        "Returns what it cost that the agents of a store were offline."
+        return cast(
+            "FetchOfflineFiguresResponse",
+            await self.call("fetchOfflineFigures", request, idempotency_key=idempotency_key),
         )
 
     async def fetchOpenTasks(

@@ -67,7 +67,7 @@ async function* begunWith(text: string, parts: AsyncIterator<string>): AsyncGene
 }
 
 /** A cell: text, a number, an amount, a time, or nothing. */
-type CsvValue = string | number | { readonly cents: number } | { readonly ms: number } | undefined
+export type CsvValue = string | number | { readonly cents: number } | { readonly ms: number } | undefined
 
 /** Separators that Excel and LibreOffice of this language expect. */
 const SEPARATORS = { en: { cell: ',', decimal: '.' }, de: { cell: ';', decimal: ',' } } as const

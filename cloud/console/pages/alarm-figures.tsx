@@ -5,11 +5,13 @@ import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { ALARM_STATES } from '../../protection/records/alarm-queries.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
+import { fetchOfflineFigures } from '../../protection/records/offline-figures.ts'
 import { addDays, clockOf, dayOf, daysBetween, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { BarTable, ColumnChart, type Bar } from '../components/bars.tsx'
 import { Card, EmptyState, Figures } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
+import { OfflineCost, offlineRows } from '../components/offline-cost.tsx'
 import { FilterBar, Results } from '../components/table.tsx'
 import { csvFile } from '../frame/download.ts'
 import { NO_FORM } from '../frame/form.ts'
@@ -40,6 +42,8 @@ interface AlarmNumbers {
   readonly byCause: readonly Bar[]
   /** Alarms whose category is counted. */
   readonly categorized: number
+  /** Undefined if the package of the store does not have it. */
+  readonly offline: z.output<typeof fetchOfflineFigures.response> | undefined
 }
 
 type View = ViewContext<AlarmNumbers>
@@ -74,6 +78,7 @@ export const alarmFiguresPage = page<AlarmNumbers>({
         <Results>
           {days.isWrong ? <Notice tone="warn" title={t.wrongDays} /> : null}
           <Numbers at={at} />
+          {at.data.offline ? <OfflineCost at={at} figures={at.data.offline} days={days} /> : null}
           <p>
             <a class="button" href={`${at.path}?${query}${query.size === 0 ? '' : '&'}file`} download>
               {t.export}
@@ -118,6 +123,7 @@ async function load(at: PageContext): Promise<AlarmNumbers> {
     ],
     byCategory: highestFirst(countBy(goods, (category) => category ?? noCategory)).slice(0, CATEGORIES_SHOWN),
     categorized: goods.length,
+    offline: await at.runIfAllowed(fetchOfflineFigures, { storeId, since: iso(sinceMs), until: iso(endMs) }),
   }
 }
 
@@ -257,5 +263,6 @@ function fileOf(at: PageContext, numbers: AlarmNumbers): string {
   const rows = tables.flatMap(([name, bars]) =>
     bars.map(({ label, value, more }) => [name, label, value, ...(more ?? [])]),
   )
-  return csvFile(at.language, [[t.table, '', t.alarms, t.needless, t.late], ...rows])
+  const offline = numbers.offline ? offlineRows(at, numbers.offline) : []
+  return csvFile(at.language, [[t.table, '', t.alarms, t.needless, t.late], ...rows, ...offline])
 }

@@ -2,6 +2,8 @@ import type { z } from 'zod'
 import { GATE_ALARMS, type DenyReason } from '../../../policy/vocabulary.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { iso } from '../../platform/operations/fields.ts'
+import { addDays, isDay, startOfDay } from '../../shop/analytics/store-days.ts'
 import { fetchProtectedItem } from '../../protection/items/item-operations.ts'
 import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
 import { fetchProtectionPolicy } from '../../protection/store-policy/policy-operations.ts'
@@ -29,6 +31,14 @@ interface DecisionsView {
   readonly names: ReadonlyMap<string, string>
   /** The policy that applies now, while an event is chosen. */
   readonly policy: Policy | undefined
+  /** The days of which only decisions without a connection are shown; undefined: all decisions are shown. */
+  readonly alone: Days | undefined
+}
+
+/** First and last day. */
+interface Days {
+  readonly from: string
+  readonly to: string
 }
 
 type View = ViewContext<DecisionsView>
@@ -60,12 +70,17 @@ export const decisionsPage = page<DecisionsView>({
     const chosen = await eventOf(at, storeId, asked)
     if (chosen) {
       const policy = (await at.runIfAllowed(fetchProtectionPolicy, { storeId }))?.policy
-      return { asked, events: [], chosen, names, policy }
+      return { asked, events: [], chosen, names, policy, alone: undefined }
+    }
+    const alone = asked === '' ? daysAlone(at) : undefined
+    if (alone) {
+      const events = await eventsAlone(at, storeId, alone)
+      return { asked, events: events.slice(0, SHOWN), chosen: undefined, names, policy: undefined, alone }
     }
     const latest = await at.runIfAllowed(fetchProtectionEvents, { storeId, latest: true, limit: SEARCHED })
     const all = latest?.events ?? []
     const events = asked === '' ? all.filter(isDecision) : await eventsOfTag(at, storeId, asked, all)
-    return { asked, events: events.slice(0, SHOWN), chosen, names, policy: undefined }
+    return { asked, events: events.slice(0, SHOWN), chosen, names, policy: undefined, alone }
   },
   view(at) {
     const t = at.texts.decisions
@@ -83,7 +98,12 @@ export const decisionsPage = page<DecisionsView>({
           />
         </FilterBar>
         <Results>{at.data.chosen ? <Chosen at={at} event={at.data.chosen} /> : <Found at={at} />}</Results>
-        <p>
+        <p class="row">
+          {at.data.alone ? (
+            <a class="button" href={PATH}>
+              {t.all}
+            </a>
+          ) : null}
           <a class="button" href="/console/rules">
             {t.toRules}
           </a>
@@ -99,10 +119,33 @@ async function eventOf(at: PageContext, storeId: string, eventId: string): Promi
   return (await at.runIfAllowed(fetchProtectionEvents, { storeId, eventId }))?.events[0]
 }
 
+/** The days whose decisions without a connection the address names, as a link of the figures does. */
+function daysAlone({ query }: PageContext): Days | undefined {
+  const [from, to] = [query.get('from') ?? '', query.get('to') ?? '']
+  return query.has('alone') && isDay(from) && isDay(to) ? { from, to } : undefined
+}
+
+/** Releases and refusals that agents decided alone in these days, the latest first. */
+async function eventsAlone(at: PageContext, storeId: string, { from, to }: Days): Promise<Event[]> {
+  const [sinceMs, endMs] = [startOfDay(from), startOfDay(addDays(to, 1))]
+  const events: Event[] = []
+  for (const type of ['protection.device.offline', 'protection.authorization.denied'] as const) {
+    const about = { storeId, type, since: iso(sinceMs), latest: true, limit: SEARCHED } as const
+    events.push(...((await at.runIfAllowed(fetchProtectionEvents, about))?.events ?? []))
+  }
+  return events
+    .filter(({ offline, occurredAt }) => {
+      const ms = Date.parse(occurredAt)
+      return offline === true && ms >= sinceMs && ms < endMs
+    })
+    .toSorted((a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt))
+}
+
 /** True for what was decided: a release, its refusal, or an alarm. */
 function isDecision({ type, reason = '' }: Event): boolean {
   return (
     type === 'protection.authorization.granted' ||
+    type === 'protection.device.offline' ||
     type === 'protection.authorization.denied' ||
     (type === 'protection.exception.raised' && GATE_ALARMS.has(reason))
   )
@@ -158,12 +201,15 @@ function reasonOf(at: PageContext, { reason }: Event): string | undefined {
 
 function Found({ at }: { at: View }) {
   const t = at.texts.decisions
-  const { asked, events, names } = at.data
-  const title = asked === '' ? t.newest : t.found(asked)
+  const { asked, events, names, alone } = at.data
+  const day = (date: string) => at.formats.date(startOfDay(date))
+  const title = alone ? t.alone(day(alone.from), day(alone.to)) : asked === '' ? t.newest : t.found(asked)
+  const nothing = alone ? t.aloneNothing : asked === '' ? t.nothing : t.notFound
+  const limit = alone && events.length >= SHOWN ? t.aloneLimit(at.formats.number(SHOWN)) : undefined
   return (
-    <Card title={title} flush>
+    <Card title={title} flush aside={limit === undefined ? null : <span class="soft small">{limit}</span>}>
       {events.length === 0 ? (
-        <EmptyState icon="info" title={asked === '' ? t.nothing : t.notFound}>
+        <EmptyState icon="info" title={nothing}>
           {asked === '' ? undefined : t.notFoundText(at.formats.number(SEARCHED))}
         </EmptyState>
       ) : (

@@ -65,6 +65,15 @@ export interface AgentFormerKey {
   x: string;
 }
 
+export interface AgentOutage {
+  agent_id: string;
+  began_ms: number;
+  ended_ms: number | null;
+  outage_id: string;
+  store_id: string;
+  tenant: string;
+}
+
 export interface AgentSession {
   agent_id: string;
   expires_ms: number;
@@ -1340,6 +1349,7 @@ export interface DB {
   agent: Agent;
   agent_challenge: AgentChallenge;
   agent_former_key: AgentFormerKey;
+  agent_outage: AgentOutage;
   agent_session: AgentSession;
   alarm_disposition: AlarmDisposition;
   api_key: ApiKey;

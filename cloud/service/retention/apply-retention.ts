@@ -245,6 +245,14 @@ const oldExceptions = oldRows('protection', {
   time: 'acknowledged_ms',
 })
 
+/** Past outages of agents. */
+const oldOutages = oldRows('protection', {
+  table: 'agent_outage',
+  id: 'outage_id',
+  prefix: 'otg',
+  time: 'ended_ms',
+})
+
 /** Names of removed operators. The rows stay, so that their numbers stay refused. */
 const removedOperators = rule(
   'protection',
@@ -307,6 +315,7 @@ export class Retention {
     oldJournalRows,
     oldAuthorizations,
     oldExceptions,
+    oldOutages,
     removedOperators,
     oldErasures,
     oldAuditEntries,

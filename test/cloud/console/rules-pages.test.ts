@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { firstIdAt } from '../../../policy/ids.ts'
 import type { Json } from '../../support/cloud.ts'
 import { browserOf, consoleOf, fillConsole } from '../../support/console.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -227,6 +228,67 @@ it('counts alarms by gate, hour, cause and category, and those that were needles
   expect(file).toContain('"By hour of the day","10",2')
   expect(await get('/console/alarm-figures?from=2026-02-10&to=2026-01-11')).toContain('The days are exchanged')
   expect(await get('/console/alarm-figures?from=2025-01-10&to=2025-01-11')).toContain('No alarm in this time')
+})
+
+it('shows what being offline cost, with links to the lists of the same days', async () => {
+  const { storeId } = shop
+  const agent = await enrolTestAgent(shop, storeId)
+  const { tenant } = await shop.cloud.db.database.reads
+    .selectFrom('store')
+    .select('tenant')
+    .where('store_id', '=', storeId)
+    .executeTakeFirstOrThrow()
+  const [beganMs, endedMs] = [Date.parse('2026-02-03T08:00:00Z'), Date.parse('2026-02-03T09:30:00Z')]
+  const { transactionId: purchaseId, items } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+  const about = { tenant, store_id: storeId }
+  const released = {
+    type: 'protection.device.offline',
+    eventId: 'evt_alone',
+    occurredAt: '2026-02-03T08:30:00.000Z',
+    storeId,
+    deviceId: shop.devices.exit_gate,
+    protectionAction: 'authorize_exit',
+    offline: true,
+  }
+  await shop.cloud.db.database.write(async (db) => {
+    const outage = { outage_id: 'otg_1', agent_id: agent.agentId, began_ms: beganMs, ended_ms: endedMs }
+    await db
+      .insertInto('agent_outage')
+      .values({ ...outage, ...about })
+      .execute()
+    const event = { event_id: 'evt_alone', type: released.type, occurred_ms: beganMs + 1, processed_ms: endedMs }
+    await db
+      .insertInto('protection_event')
+      .values({ ...event, ...about, body: JSON.stringify(released) })
+      .execute()
+    await db
+      .insertInto('protection_exception')
+      .values({
+        ...about,
+        exception_id: firstIdAt('exc', endedMs),
+        kind: 'double_redeem',
+        subject: `${items[0].itemLineId}/0/exit`,
+        purchase_id: purchaseId,
+        detail: '',
+        raised_ms: endedMs,
+      })
+      .execute()
+  })
+  const path = '/console/alarm-figures?from=2026-02-03&to=2026-02-03'
+  const page = await get(path, { role: 'manager' })
+  const price = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' }).format(shop.products[0].price)
+  for (const text of ['1.5 h', price, 'and 0 refused']) expect(page).toContain(text)
+  const links = [...page.matchAll(/href="([^"]+from=2026-02-03[^"]*)"/g)].map(([, href = '']) =>
+    href.replaceAll('&amp;', '&'),
+  )
+  const [decisions = '', exceptions = ''] = ['/console/rules/decisions', '/console/exceptions'].map(
+    (start) => links.find((href) => href.startsWith(start)) ?? '',
+  )
+  expect(await get(decisions, { role: 'manager' })).toContain('Released without connection')
+  expect(await get(exceptions, { role: 'manager' })).toContain('What to do')
+  expect(await get(exceptions.replaceAll('02-03', '02-04'))).toContain('Nothing to look at')
+  expect(await get(decisions.replaceAll('02-03', '02-04'))).toContain('Nothing was decided without connection')
+  expect(await get(`${path}&file`)).toMatch(/"Agents without connection","[^"]*",1,1\.5/)
 })
 
 /** Version of the policy document that an agent without one receives. */

@@ -262,6 +262,14 @@ export const AGENTS: readonly string[] = [
   `CREATE INDEX agent_by_store ON agent (store_id)`,
   `CREATE UNIQUE INDEX agent_by_next_key ON agent (next_x) WHERE next_x IS NOT NULL`,
   `CREATE INDEX agent_by_tenant ON agent (tenant, agent_id)`,
+  // One row per time in which the cloud did not hear from an agent for long (watch/incidents.ts). `began_ms`: its last
+  // contact. `ended_ms`: null while it lasts.
+  `CREATE TABLE agent_outage (
+    outage_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, agent_id text NOT NULL, began_ms bigint NOT NULL,
+    ended_ms bigint)`,
+  `CREATE INDEX agent_outage_by_store ON agent_outage (store_id, began_ms)`,
+  // Two processes watch, and each time is stored once.
+  `CREATE UNIQUE INDEX agent_outage_open ON agent_outage (agent_id) WHERE ended_ms IS NULL`,
   // A former signing key of an agent.
   `CREATE TABLE agent_former_key (
     agent_id text NOT NULL, x text NOT NULL, retired_ms bigint NOT NULL, PRIMARY KEY (agent_id, x))`,

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
+import { newId } from '../../../../policy/ids.ts'
 import { yieldToEventLoop } from '../../../platform/operations/job-steps.ts'
 import type { Db, Database } from '../../../platform/persistence/database.ts'
-import { preparedForMany, preparedRows } from '../../../platform/persistence/prepared.ts'
+import { insertChunks, preparedForMany, preparedRows } from '../../../platform/persistence/prepared.ts'
 import { stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'
 import type { ReportedDevice } from '../../../../policy/documents/agent-messages.ts'
 import { shares } from '../../../platform/foundation/shared-slots.ts'
@@ -258,8 +259,8 @@ interface OpenException {
 
 /**
  * Raises an exception if an agent is silent, a device of a connected agent is not ready, a policy does not arrive, the
- * disk is almost full or a key ends, each for longer than `silentAfterMs`. Withdraws the exception when the incident has ended. The exception's event
- * reaches webhooks and apps like any other event.
+ * disk is almost full or a key ends, each for longer than `silentAfterMs`. Withdraws the exception when the incident has
+ * ended. The exception's event reaches webhooks and apps like any other event. Stores the outages of silent agents.
  */
 export class AgentWatch {
   readonly #database: Database
@@ -294,7 +295,36 @@ export class AgentWatch {
     for (const [key, incident] of inTurns(due).slice(0, CHANGES_LIMIT))
       await this.#raise(incident, begun.get(key) ?? nowMs)
     for (const [, exception] of inTurns(ended).slice(0, CHANGES_LIMIT)) await this.#withdraw(exception)
+    await this.#storeOutages(present, nowMs)
     if (due.length > 0) this.#services.webhooks.wake()
+  }
+
+  /** Stores which agents became silent and which returned since the last check, for `fetchOfflineFigures`. */
+  async #storeOutages(present: ReadonlyMap<string, Incident>, nowMs: number): Promise<void> {
+    const { platform } = this.#services
+    const silent = new Map([...present].filter(([, { kind }]) => kind === 'agent_silent'))
+    const running = new Map((await runningOutages(this.#database.reads)).map((row) => [silenceOf(row), row.outage_id]))
+    const begun = inTurns([...silent].filter(([key]) => !running.has(key))).slice(0, CHANGES_LIMIT)
+    const ended = [...running].flatMap(([key, id]) => (silent.has(key) ? [] : [id])).slice(0, CHANGES_LIMIT)
+    if (begun.length + ended.length === 0) return
+    const rows = begun.map(([, { tenant, storeId, subject, sinceMs = nowMs }]) => ({
+      outage_id: newId('otg', platform),
+      tenant,
+      store_id: storeId,
+      agent_id: subject,
+      began_ms: sinceMs,
+    }))
+    await this.#database.write(async (db) => {
+      for (const chunk of insertChunks(rows))
+        await db
+          .insertInto('agent_outage')
+          .values(chunk)
+          // Another process may have stored it.
+          .onConflict((c) => c.doNothing())
+          .execute()
+      if (ended.length > 0)
+        await db.updateTable('agent_outage').set({ ended_ms: nowMs }).where('outage_id', 'in', ended).execute()
+    })
   }
 
   async #readIncidents(nowMs: number): Promise<Map<string, Incident>> {
@@ -348,6 +378,21 @@ export class AgentWatch {
     const atMs = this.#services.platform.clock.wall()
     return this.#database.write((db) => acknowledgeOpenException(db, { storeId, kind, subject, by: WITHDRAWN, atMs }))
   }
+}
+
+/** Outages that have not ended. */
+function runningOutages(db: Db) {
+  return db
+    .selectFrom('agent_outage')
+    .select(['outage_id', 'agent_id', 'store_id'])
+    .where('ended_ms', 'is', null)
+    .limit(AGENTS_LIMIT)
+    .execute()
+}
+
+/** Key of the incident to which an outage belongs. */
+function silenceOf({ agent_id: subject, store_id }: { agent_id: string; store_id: string }): string {
+  return keyOf({ store_id, kind: 'agent_silent', subject })
 }
 
 /** Open exceptions of the watched kinds. */

@@ -189,6 +189,11 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   updateOperator: () => ({ operatorId: 'op_x', newBadge: true }),
   removeOperator: () => ({ operatorId: 'op_x' }),
   reportProtectionEvents: () => ({ events: [] }),
+  fetchOfflineFigures: ({ storeId }) => ({
+    storeId,
+    since: '2026-01-01T00:00:00Z',
+    until: '2026-01-08T00:00:00Z',
+  }),
   fetchExceptions: ({ storeId }) => ({ storeId }),
   acknowledgeException: () => ({ exceptionId: 'exc_x' }),
   fetchAlarms: ({ storeId }) => ({ storeId }),

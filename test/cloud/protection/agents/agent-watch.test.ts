@@ -82,6 +82,33 @@ onEveryDatabase('the watch over agents', (kind) => {
     expect(await events()).toHaveLength(2)
   })
 
+  it('stores each outage of an agent once, also if staff have acknowledged its exception', async () => {
+    const outages = () =>
+      shop.cloud.db.database.reads
+        .selectFrom('agent_outage')
+        .select(['agent_id', 'began_ms', 'ended_ms'])
+        .orderBy('began_ms')
+        .execute()
+    const beganMs = nowMs
+    later(14)
+    await watch.check()
+    expect(await outages()).toEqual([])
+    later(2)
+    await watch.check()
+    const [exception] = await open()
+    await shop.ok('acknowledgeException', { exceptionId: exception.exceptionId })
+    later(1)
+    await new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS).check()
+    expect(await outages()).toEqual([{ agent_id: agentId, began_ms: beganMs, ended_ms: null }])
+    await hear()
+    await watch.check()
+    const endedMs = nowMs
+    expect(await outages()).toEqual([{ agent_id: agentId, began_ms: beganMs, ended_ms: endedMs }])
+    later(16)
+    await watch.check()
+    expect(await outages()).toMatchObject([{ ended_ms: endedMs }, { began_ms: endedMs, ended_ms: null }])
+  })
+
   it('does not raise an acknowledged exception again before the agent returned', async () => {
     later(16)
     await watch.check()
