@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/persistence/database.ts'
+import type { Row } from '../../platform/persistence/schema.ts'
 import { endLogins } from './sessions.ts'
 import type { LastSeen } from '../../platform/foundation/ports.ts'
 import { z } from 'zod'
@@ -196,20 +197,25 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
   return rows.map((row) => row.agent_id)
 }
 
-/** Marks the ledger as forked. Returns the time at which the cloud first detected the fork, ms. */
-export async function markForked(db: Db, agentId: string, nowMs: number): Promise<number> {
-  await db
-    .updateTable('agent')
-    .set({ fork_ms: nowMs })
-    .where('agent_id', '=', agentId)
-    .where('fork_ms', 'is', null)
-    .execute()
-  const { fork_ms } = await db
+/**
+ * Marks the ledger as forked. Returns the time at which the cloud first detected the fork, ms, and whether that is now.
+ * Returns undefined if staff have trusted one copy since this agent was read: then the contradiction is an old one.
+ */
+export async function markForked(
+  db: Db,
+  { agent_id: agentId, generation }: Pick<Row<'agent'>, 'agent_id' | 'generation'>,
+  nowMs: number,
+): Promise<{ forkMs: number; isNew: boolean } | undefined> {
+  const row = await db
     .selectFrom('agent')
     .select('fork_ms')
     .where('agent_id', '=', agentId)
-    .executeTakeFirstOrThrow()
-  return fork_ms ?? nowMs
+    .where('generation', '=', generation)
+    .executeTakeFirst()
+  if (!row) return undefined
+  if (row.fork_ms !== null) return { forkMs: row.fork_ms, isNew: false }
+  await db.updateTable('agent').set({ fork_ms: nowMs }).where('agent_id', '=', agentId).execute()
+  return { forkMs: nowMs, isNew: true }
 }
 
 /** Exception key of `agent_fork`. Each fork that staff must resolve has its own key. */

@@ -185,14 +185,16 @@ async function checkChain(call: Call, agent: Row<'agent'>, claims: UncheckedBatc
       'the ledger contradicts earlier rows, so it exists twice: decide with resolveAgentFork',
       {
         afterRefusal: async (db) => {
-          const forkMs = await markForked(db, agentId, call.nowMs)
+          const fork = await markForked(db, agent, call.nowMs)
+          if (!fork) return undefined
           const detail =
             'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
           await raiseException(
             { db, tenant, platform, nowMs: call.nowMs },
-            { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
+            { storeId, kind: 'agent_fork', subject: forkKey(agentId, fork.forkMs), detail },
           )
-          return () => agents.sendCommand({ storeId, agentId }, { command: 'sync' })
+          // The other copy, if it is connected, sends its rows. Only once, because they are refused, too.
+          return fork.isNew ? () => agents.sendCommand({ storeId, agentId }, { command: 'sync' }) : undefined
         },
       },
     )

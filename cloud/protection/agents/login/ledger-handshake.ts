@@ -1,5 +1,6 @@
 import type { AssertionClaims } from '../../../../policy/documents/agent-messages.ts'
 import type { DenyEntry } from '../../../../policy/documents/store-documents.ts'
+import { assert } from '../../../../policy/assert.ts'
 import { genesisHash } from '../../../../policy/journal.ts'
 import type { RightClass } from '../../../../policy/vocabulary.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
@@ -162,15 +163,22 @@ async function followGeneration(call: Call, agent: Row<'agent'>, generation: num
 
 async function raiseFork(call: Call, agent: Row<'agent'>): Promise<Row<'agent'>> {
   const { agent_id, tenant, store_id } = agent
-  const forkMs = await markForked(call.db, agent_id, call.nowMs)
+  const fork = await markForked(call.db, agent, call.nowMs)
+  assert(fork, 'the generation of the agent changed within a transaction')
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
-  await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
+  await raiseException(scope, {
+    storeId: store_id,
+    kind: 'agent_fork',
+    subject: forkKey(agent_id, fork.forkMs),
+    detail,
+  })
   // If the other copy is connected, the command makes that copy send its rows.
-  call.afterCommit(() =>
-    call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
-  )
-  return { ...agent, fork_ms: forkMs }
+  if (fork.isNew)
+    call.afterCommit(() =>
+      call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
+    )
+  return { ...agent, fork_ms: fork.forkMs }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { markForked } from '../../../../cloud/protection/agent-identity/agent-queries.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AGENTS_LIMIT } from '../../../../cloud/protection/agents/enrolment/enrolment.ts'
 import { CLOUD_AUDIENCE } from '../../../../policy/documents/agent-messages.ts'
@@ -183,6 +184,23 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
     await fork(agent)
     expect(await openForks()).toHaveLength(1)
+  })
+
+  it('a batch of the former generation forks no ledger that staff have trusted meanwhile', async () => {
+    const other = await enrolTestAgent(shop)
+    const { database } = shop.cloud.db
+    const stateOf = async () => (await listedAgent(other.agentId)).state
+    const read = await database.reads
+      .selectFrom('agent')
+      .selectAll()
+      .where('agent_id', '=', other.agentId)
+      .executeTakeFirstOrThrow()
+    const mark = (nowMs: number) => database.write((db) => markForked(db, read, nowMs))
+    expect(await mark(5)).toEqual({ forkMs: 5, isNew: true })
+    expect(await mark(6)).toEqual({ forkMs: 5, isNew: false })
+    await shop.ok('resolveAgentFork', { agentId: other.agentId, decision: 'trust' })
+    expect([await mark(7), await stateOf()]).toEqual([undefined, 'active'])
+    await shop.ok('revokeAgent', { agentId: other.agentId })
   })
 
   it('a login with an older head starts a new generation; a login with another hash reveals a second copy', async () => {
