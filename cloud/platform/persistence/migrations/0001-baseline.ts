@@ -1,4 +1,5 @@
-import { ACCOUNTS, STORES, LOYALTY, PURCHASES, AGENTS, PROTECTION } from './baseline-tables.ts'
+import { AGENTS, PROTECTION } from './baseline-protection.ts'
+import { ACCOUNTS, STORES, LOYALTY, PURCHASES } from './baseline-tables.ts'
 import type { Migration } from './migration.ts'
 
 /** Users of the console, their sessions and failed sign-ins. */
@@ -404,7 +405,7 @@ const AUTHORITY: readonly string[] = [
 ]
 
 /**
- * The schema of release 0.1.0. The tables to which many others refer are in `baseline-tables.ts`.
+ * The schema of release 0.1.0. The tables to which many others refer are in `baseline-tables.ts` and `baseline-protection.ts`.
  *
  * The SQL is portable and uses no date functions. Ids are texts that the cloud creates, money is whole cents, times are
  * whole ms since 1970, booleans are 0 and 1, JSON is text. `tenant` is `{accountId}.{mode}`: test and live data never
