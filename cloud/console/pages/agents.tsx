@@ -4,15 +4,17 @@ import { createEnrolmentCode } from '../../protection/agents/enrolment/enrol-ope
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { createSetupCode } from '../../protection/devices/setup-codes.ts'
+import { moveReceiptHome } from '../../protection/receipt-home/home-move.ts'
+import { fetchProtectionPolicy } from '../../protection/store-policy/policy-operations.ts'
 import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
-import { ActionForm, Submit } from '../components/form.tsx'
+import { ActionForm, Confirm, Submit } from '../components/form.tsx'
 import { AgentButtons, EXCEPTION_ACTIONS } from '../components/exception-card.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination, Table, Moment } from '../components/table.tsx'
 import { deviceLabel } from '../components/device-label.ts'
 import { ChooseToAdd, storeColumn } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
-import { TextField } from '../components/fields.tsx'
+import { Select, TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
 
 /** One-time codes of the page about agents and devices. Each is shown once, because the cloud stores only its hash. */
@@ -122,8 +124,11 @@ interface AgentsView {
   readonly devices: readonly Device[]
   readonly total: number
   readonly nextCursor: string | undefined
+  /** The agent at which receipts are used up, or `cloud`; undefined for all stores, or without the right to read it. */
+  readonly home: string | undefined
 }
 
+const ADMINS = rolesFrom('admin')
 /** Agents or devices on a page. */
 const PAGE = 50
 /** Name of the cursor of the agents in the address. */
@@ -148,6 +153,12 @@ export const agentsPage = page<AgentsView>({
     },
     revoke: EXCEPTION_ACTIONS.revoke,
     trust: EXCEPTION_ACTIONS.trust,
+    move: {
+      operation: moveReceiptHome,
+      roles: ADMINS,
+      input: (form, at) => ({ storeId: at.store?.storeId, home: form.text('home') }),
+      done: (texts) => texts.agents.homeMoved,
+    },
     setup: {
       operation: createSetupCode,
       roles: rolesFrom('manager'),
@@ -168,6 +179,7 @@ export const agentsPage = page<AgentsView>({
       agentsTotal: agents?.total ?? 0,
       nextAgents: agents?.nextCursor,
       ...(await devicesOf(at)),
+      home: await homeOf(at),
     }
   },
   view: (at) => (
@@ -176,6 +188,7 @@ export const agentsPage = page<AgentsView>({
         <Agents at={at} {...at.data} />
         <Devices at={at} {...at.data} />
       </Live>
+      <ReceiptHome at={at} {...at.data} />
       <ChooseToAdd at={at} />
       {at.store && at.has(rolesFrom('manager')) ? (
         <>
@@ -186,6 +199,11 @@ export const agentsPage = page<AgentsView>({
     </div>
   ),
 })
+
+async function homeOf(at: PageContext): Promise<string | undefined> {
+  if (!at.store) return undefined
+  return (await at.runIfAllowed(fetchProtectionPolicy, { storeId: at.store.storeId }))?.policy.home
+}
 
 async function devicesOf(at: PageContext): Promise<Pick<AgentsView, 'devices' | 'total' | 'nextCursor'>> {
   const cursor = at.query.get('cursor') ?? undefined
@@ -211,7 +229,7 @@ function stateOf({ state, online }: Agent): keyof typeof TONES {
   return online ? 'online' : 'offline'
 }
 
-function Agents({ at, agents, agentsTotal, nextAgents }: { at: ViewContext } & AgentsView) {
+function Agents({ at, agents, agentsTotal, nextAgents, home }: { at: ViewContext } & AgentsView) {
   const t = at.texts.agents
   if (agents.length === 0)
     return (
@@ -227,7 +245,16 @@ function Agents({ at, agents, agentsTotal, nextAgents }: { at: ViewContext } & A
         caption={t.agents}
         rows={agents}
         columns={[
-          { label: t.agent, kind: 'head', cell: (agent) => agent.name },
+          {
+            label: t.agent,
+            kind: 'head',
+            cell: ({ agentId, name }) => (
+              <>
+                {name}
+                {agentId === home ? <span class="sub">{t.isHome}</span> : null}
+              </>
+            ),
+          },
           ...storeColumn(at),
           {
             label: at.texts.frame.state,
@@ -244,7 +271,7 @@ function Agents({ at, agents, agentsTotal, nextAgents }: { at: ViewContext } & A
             kind: 'number',
             cell: ({ queueDepth }) => (queueDepth === undefined ? '–' : at.formats.number(queueDepth)),
           },
-          ...(at.has(['owner', 'admin'])
+          ...(at.has(ADMINS)
             ? [
                 {
                   label: t.actions,
@@ -265,6 +292,38 @@ function AgentActions({ at, agent: { agentId, name, state } }: { at: ViewContext
     <div class="row">
       <AgentButtons at={at} about={{ agentId }} name={name} isForked={state === 'forked'} />
     </div>
+  )
+}
+
+/** Where receipts are used up, and the button that moves that. */
+function ReceiptHome({ at, agents, home }: { at: ViewContext } & Pick<AgentsView, 'agents' | 'home'>) {
+  const t = at.texts.agents
+  if (home === undefined) return null
+  const name = agents.find(({ agentId }) => agentId === home)?.name ?? home
+  const others = [
+    { value: 'cloud', label: t.cloud },
+    ...agents.filter(({ state }) => state !== 'revoked').map(({ agentId, name: label }) => ({ value: agentId, label })),
+  ].filter(({ value }) => value !== home)
+  return (
+    <Card title={t.receipts}>
+      <div class="stack">
+        <p>{home === 'cloud' ? t.homeCloud : t.homeAgent(name)}</p>
+        {at.has(ADMINS) && others.length > 0 ? (
+          <div>
+            <Confirm
+              at={at}
+              action="move"
+              label={t.move}
+              question={t.moveQuestion}
+              explanation={t.moveText}
+              confirm={t.move}
+            >
+              <Select form={at.form} name="home" label={t.newHome} choices={others} />
+            </Confirm>
+          </div>
+        ) : null}
+      </div>
+    </Card>
   )
 }
 

@@ -14,6 +14,7 @@ import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { browserOf, consoleOf, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import type { Json } from '../../support/cloud.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /** What staff do in the pages of the store manager, through the forms of the console. */
 describe('pages of the store manager', () => {
@@ -999,6 +1000,25 @@ describe('pages of the store manager', () => {
       new RegExp(`${name}</strong>[^]*?class="badge warn">No answer<[^]*?href="/console/agents/${deviceId}"`),
     )
     expect(today).not.toContain('Stations and gates work with the cloud.')
+  })
+
+  it('devices: shows where receipts are used up, and moves that after a question', async () => {
+    const { storeId } = shop
+    const { agentId } = await enrolTestAgent(shop)
+    const { name } = (await shop.ok('fetchAgents', { storeId })).agents.find((each: Json) => each.agentId === agentId)
+    const homeNow = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
+    const before = await homeNow()
+    const question = 'Use up receipts at another place?'
+    const text = await get('/console/agents', { role: 'admin' })
+    expect(text).toContain(question)
+    expect(text).toContain(`value="${agentId}">${name}<`)
+    for (const looks of [{ role: 'manager' }, { role: 'admin', storeId: 'all' }] as const)
+      expect(await get('/console/agents', looks)).not.toContain(question)
+    await post('/console/agents', 'move', { home: agentId }, { role: 'admin' })
+    expect(await homeNow()).toBe(agentId)
+    expect(await get('/console/agents')).toContain('Uses up the receipts')
+    await post('/console/agents', 'move', { home: before }, { role: 'admin' })
+    expect(await homeNow()).toBe(before)
   })
 
   it('devices: retires one after a question, which viewers do not see', async () => {
