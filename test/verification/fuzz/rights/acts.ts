@@ -66,7 +66,7 @@ async function judge(
   world.assertSecrecy(reply, request, wordsFor(after, world.stores))
   world.reach(isDone ? `${doing.operation} done` : 'refused')
   if (!isDone || !after) return
-  world.noteChange(after.account, after.mode, after.stores)
+  world.noteChange(after.account, after.mode, after.stores, store)
   if (doing.operation !== 'createApiKey') return
   const { key, keyId } = reply.json as { key: string; keyId: string }
   const { kind } = doing.body(mark, store, '') as { kind: Key['kind'] }

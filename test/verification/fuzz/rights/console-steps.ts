@@ -63,7 +63,7 @@ export const form: RightsStep = async (world, chance, mark) => {
     const { store_id } = await at.executeTakeFirstOrThrow()
     if (store_id !== store.storeId) throw new Violation('no-right', `the form for ${store.label} acted on ${store_id}`)
   }
-  if (made > 0 && now) world.noteChange(now.account, shownMode, now.stores)
+  if (made > 0 && now) world.noteChange(now.account, shownMode, now.stores, store)
   if (made > 0) world.reach('form done')
   if (!isLate && may && !isInvitation && made === 0) throw new Violation('refused', `form ${mark}: ${shown(reply)}`)
   return `${session.label} sends a form for ${store.label}; meanwhile ${how}: ${reply.status}, ${made} made`
@@ -103,6 +103,7 @@ export const change: RightsStep = async (world, chance, mark) => {
   if (!store) return 'nothing changes'
   const tradingName = `Laden ${store.word} ${mark}`
   await world.root(store.account, store.mode, 'updateStore', { storeId: store.storeId, tradingName })
+  world.noteChange(store.account, store.mode, null, store)
   return `${store.label} changes`
 }
 

@@ -1,3 +1,4 @@
+import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { AgentIdentity } from '../scene/agent-login.ts'
 
 /**
@@ -83,6 +84,16 @@ export interface StoreAgent {
   readonly identity: AgentIdentity
   token: string
   tokenMs: number
+  isOpen: boolean
+}
+
+/** A session of a person who runs the cloud. Such a person belongs to no merchant. */
+export interface PlatformSession {
+  readonly label: string
+  readonly userId: string
+  readonly token: string
+  /** Without a second factor, only the own profile opens. */
+  readonly hasFactor: boolean
   isOpen: boolean
 }
 
@@ -249,4 +260,26 @@ export const DOINGS: readonly Doing[] = [
   doing('updateProfile', ['viewer'], 'own', (mark) => ({ name: `Frau ${mark}` }), {
     trace: ['console_user', 'name'],
   }),
+]
+
+/** Something that people who run the cloud do (docs/guides/platform.md). */
+export interface PlatformDoing {
+  readonly operation: string
+  /** True if merchants may do it for their own account, too. */
+  readonly isOfMerchants?: boolean
+  /** True if the answer names stores of merchants. */
+  readonly namesStores?: boolean
+  body(store: Store, chance: Chance): Record<string, unknown>
+}
+
+const ofAccount = ({ account: { accountId } }: Store) => ({ accountId })
+const withPackage = ({ storeId }: Store, chance: Chance) => ({ storeId, package: chance.one(PACKAGES) })
+
+export const PLATFORM_DOINGS: readonly PlatformDoing[] = [
+  { operation: 'fetchAccounts', namesStores: true, body: () => ({}) },
+  { operation: 'fetchAccount', namesStores: true, body: ofAccount },
+  { operation: 'fetchAccountStores', namesStores: true, body: ofAccount },
+  { operation: 'fetchRegistrations', isOfMerchants: true, namesStores: true, body: () => ({}) },
+  { operation: 'simulateStorePackage', namesStores: true, body: withPackage },
+  { operation: 'setStorePackage', namesStores: true, body: withPackage },
 ]

@@ -56,6 +56,22 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     change('cloud/platform/users/sessions.js', "(roleOf(user) !== 'owner' || hasSecondFactor)", 'true'),
   ),
   mutant(
+    'platform-without-factor',
+    'People who run the cloud act without a second factor.',
+    ['no-right', 'foreign-data'],
+    change('cloud/platform/foundation/caller.js', 'if (role === PLATFORM_ROLE && !hasSecondFactor)', 'if (false)'),
+  ),
+  mutant(
+    'platform-operation-for-owners',
+    'Owners may change the package of any store.',
+    ['no-right'],
+    change(
+      'cloud/sales/store-operations/store-package.js',
+      "name: 'setStorePackage',\n    area: 'stores',\n    minimumPackage: 'DISCOVER',\n    roles: [",
+      "name: 'setStorePackage',\n    area: 'stores',\n    minimumPackage: 'DISCOVER',\n    roles: ['owner', ",
+    ),
+  ),
+  mutant(
     'invitation-outlives-inviter',
     'An invitation stays valid after its inviter lost the right to grant it.',
     ['ended-right'],

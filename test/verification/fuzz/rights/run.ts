@@ -1,7 +1,7 @@
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
 import { chanceOf, hash32 } from '../../simulation/virtual/chance.ts'
 import type { TestAccounts } from '../scene/test-accounts.ts'
-import { DOINGS } from './facts.ts'
+import { DOINGS, PLATFORM_DOINGS } from './facts.ts'
 import { RIGHTS_STEPS } from './steps.ts'
 import { Violation, World, type RightsRule } from './world.ts'
 
@@ -41,7 +41,11 @@ export const WANTED: readonly string[] = [
   'link used',
   'subscription',
   'notice of an order',
+  'late platform',
+  'platform refused',
+  'platform operation refused to a merchant',
   ...DOINGS.map(({ operation }) => `${operation} done`),
+  ...PLATFORM_DOINGS.map(({ operation }) => `platform ${operation} done`),
 ]
 
 interface Planned {

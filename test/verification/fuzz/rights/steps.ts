@@ -2,6 +2,7 @@ import { type RightsStep, call, end, isOk, late, manage, openOnes, someone } fro
 import { page, form, live, change, subscribe, order } from './console-steps.ts'
 import { arrive, signIn, factor, makeLink, useLink, provider } from './sign-in-steps.ts'
 import { DOINGS, mayUseLive, MODES } from './facts.ts'
+import { platform } from './platform-steps.ts'
 import { pick, shown, Violation } from './world.ts'
 
 /** A line end, C1, a bidi mark, a zero-width space, a line separator, and NUL. */
@@ -99,7 +100,7 @@ const pass: RightsStep = async (world, chance) => {
   const minutes = chance.one([0.02, 0.02, 0.02, 1, 1, 1, 11, 16, 780])
   await world.served.pass(minutes * 60_000)
   // Sessions end after 12 hours without use.
-  if (minutes === 780) for (const session of world.sessions) session.isOpen = false
+  if (minutes === 780) for (const session of [...world.sessions, ...world.platformSessions]) session.isOpen = false
   await world.checkStreams()
   for (const stream of world.streams) stream.isDue = false
   return `${minutes} minutes pass`
@@ -128,5 +129,6 @@ export const RIGHTS_STEPS: Readonly<Record<string, readonly [weight: number, ste
   text: [2, text],
   packages: [1, packages],
   switchMode: [2, switchMode],
+  platform: [12, platform],
   pass: [4, pass],
 }

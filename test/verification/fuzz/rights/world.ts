@@ -27,6 +27,7 @@ import {
   type Key,
   type Link,
   type Mode,
+  type PlatformSession,
   type Session,
   type Store,
   type StoreAgent,
@@ -97,6 +98,8 @@ export class World {
   readonly stores: Store[] = []
   readonly users: User[] = []
   readonly sessions: Session[] = []
+  /** Sessions of people who run the cloud. */
+  readonly platformSessions: PlatformSession[] = []
   readonly keys: Key[] = []
   readonly agents: StoreAgent[] = []
   readonly links: Link[] = []
@@ -303,7 +306,7 @@ export class World {
     const reply = await this.send(this.request('setStorePackage', body, this.adminKey))
     if (reply.status !== 200) throw new Violation('refused', `setStorePackage: ${shown(reply)}`)
     store.package = wanted
-    this.noteChange(store.account, store.mode, null)
+    this.noteChange(store.account, store.mode, null, store)
   }
 
   /** The token of a caller. An agent signs in before. */
@@ -405,6 +408,11 @@ export class World {
     throw new Violation('foreign-data', `${foreign} in ${request.path}: ${reply.text.slice(at - 80, at + 80)}`)
   }
 
+  /** The words of all accounts and stores. */
+  words(): string[] {
+    return [...this.accounts, ...this.stores].map(({ word }) => word)
+  }
+
   /** The number of rows with this mark. */
   async countMarks([table, column]: readonly [string, string], mark: string): Promise<number> {
     const query = sql<{
@@ -413,14 +421,15 @@ export class World {
     return Number((await query.execute(this.served.database.reads)).rows[0]?.n)
   }
 
-  /** A change that streams may report. `by`: stores of the caller who made it; null: all. */
-  noteChange(account: Account, mode: Mode, by: readonly Store[] | null): void {
+  /** A change that streams may report. `by`: stores of the caller who made it; null: all. `store`: the changed one. */
+  noteChange(account: Account, mode: Mode, by: readonly Store[] | null, store?: Store): void {
     for (const stream of this.streams) {
       const { session } = stream
       const rights = rightsOf(session)
       if (!rights || rights.account !== account || stream.mode !== mode) continue
       if (mode === 'live' && !mayUseLive(session)) continue
-      const isSeen = rights.stores === null || by?.some((store) => rights.stores?.includes(store)) === true
+      const changed = [...(by ?? []), ...(store ? [store] : [])]
+      const isSeen = rights.stores === null || changed.some((each) => rights.stores?.includes(each))
       if (isSeen) stream.isDue = true
     }
   }
