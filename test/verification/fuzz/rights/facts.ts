@@ -99,6 +99,12 @@ export interface PlatformSession {
 
 export type Holder = Session | Key | StoreAgent
 
+/** Wrong guesses of a period of 15 minutes, which begins with the first one. */
+export interface Guesses {
+  sinceMs: number
+  count: number
+}
+
 export interface Link {
   readonly label: string
   readonly token: string

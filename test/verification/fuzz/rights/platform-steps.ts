@@ -53,6 +53,9 @@ async function end(world: World, chance: Chance, session: PlatformSession): Prom
   return how
 }
 
+/** The words of all accounts and stores. */
+const wordsOf = ({ accounts, stores }: World) => [...accounts, ...stores].map(({ word }) => word)
+
 /** The stores whose package a person may change. */
 const liveStore = (world: World, chance: Chance): Store | undefined =>
   pick(
@@ -90,7 +93,7 @@ async function call(world: World, chance: Chance, mark: string, session: Platfor
   if (isDone && !(isAllowed && session.isOpen))
     throw new Violation(wasOpen && !isLate ? 'no-right' : 'ended-right', what)
   if (!isDone && isAllowed && session.isOpen) throw new Violation('refused', what)
-  world.assertSecrecy(reply, request, isDone && own?.namesStores === true ? world.words() : [])
+  world.assertSecrecy(reply, request, isDone && own?.namesStores === true ? wordsOf(world) : [])
   if (isDone) noteCall(world, operation, store, body)
   world.reach(isDone ? `platform ${operation} done` : 'platform refused')
   if (isLate) world.reach('late platform')
@@ -105,7 +108,7 @@ async function open(world: World, chance: Chance, session: PlatformSession): Pro
   if (session.isOpen === isSignIn)
     throw new Violation(isSignIn ? 'refused' : 'ended-right', `${path} of ${session.label}: ${shown(reply)}`)
   const maySeeNames = session.isOpen && session.hasFactor && NAMING.has(path)
-  world.assertSecrecy(reply, request, maySeeNames ? world.words() : [])
+  world.assertSecrecy(reply, request, maySeeNames ? wordsOf(world) : [])
   return `${session.label} opens ${path}: ${reply.status}`
 }
 

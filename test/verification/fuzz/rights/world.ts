@@ -23,6 +23,7 @@ import {
   mayUseLive,
   rightsOf,
   type Account,
+  type Guesses,
   type Holder,
   type Key,
   type Link,
@@ -76,12 +77,6 @@ export interface Browser {
   readonly session: Session
   /** Session that the person of the browser has ended before a notice. */
   heardAfterEnd: boolean
-}
-
-/** Wrong guesses of a period of 15 minutes, which begins with the first one. */
-export interface Guesses {
-  sinceMs: number
-  count: number
 }
 
 export const PASSWORDS = ['four words nobody guesses', 'five other words nobody guesses'] as const
@@ -406,11 +401,6 @@ export class World {
     if (foreign === undefined) return
     const at = reply.text.indexOf(foreign)
     throw new Violation('foreign-data', `${foreign} in ${request.path}: ${reply.text.slice(at - 80, at + 80)}`)
-  }
-
-  /** The words of all accounts and stores. */
-  words(): string[] {
-    return [...this.accounts, ...this.stores].map(({ word }) => word)
   }
 
   /** The number of rows with this mark. */
