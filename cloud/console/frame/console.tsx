@@ -450,11 +450,11 @@ class Console {
     if (page.scope !== 'account' && at.stores.length === 0) return this.#renderer.noStore(c, session, page, at)
     if (page.scope === 'store' && !at.store) return this.#renderer.chooseStore(c, session, page, at)
     if (page.file && at.query.has('file')) {
-      const text = await page.file.csv(at).catch((error: unknown) => this.#logged(error, requestId))
+      const text = await page.file.text(at).catch((error: unknown) => this.#logged(error, requestId))
       if (text instanceof Failure) return this.#renderer.problem(c, session, at, text, requestId)
       return c.body(text, 200, {
         ...CONSOLE_HEADERS,
-        'content-type': 'text/csv; charset=utf-8; header=present',
+        'content-type': page.file.type ?? 'text/csv; charset=utf-8; header=present',
         'content-disposition': `attachment; filename="${page.file.name(at)}"`,
       })
     }

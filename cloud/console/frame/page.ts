@@ -225,8 +225,10 @@ export interface ConsolePage<D = unknown> {
   /** A file with what the page lists, at the page's address with `?file`. */
   readonly file?: {
     name(at: PageContext): string
-    /** Text of the file, as CSV (RFC 4180). */
-    csv(at: PageContext): Promise<string>
+    /** Its content type. Default: CSV. */
+    readonly type?: 'application/json'
+    /** Its text: CSV (RFC 4180), or of its type. */
+    text(at: PageContext): Promise<string>
   }
   title(texts: ConsoleTexts): string
   /** A sentence below the title. */

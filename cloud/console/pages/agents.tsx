@@ -3,6 +3,7 @@ import { fetchAgents } from '../../protection/agents/administration/agent-operat
 import { createEnrolmentCode } from '../../protection/agents/enrolment/enrol-operations.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
 import { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { moveReceiptHome } from '../../protection/receipt-home/home-move.ts'
 import { fetchProtectionPolicy } from '../../protection/store-policy/policy-operations.ts'
@@ -16,6 +17,7 @@ import { ChooseToAdd, storeColumn } from '../components/rows-of-stores.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { Select, TextField } from '../components/fields.tsx'
 import { QrCode } from '../components/passkey.tsx'
+import { diagnosticsOf } from './diagnostics.ts'
 
 /** One-time codes of the page about agents and devices. Each is shown once, because the cloud stores only its hash. */
 
@@ -143,6 +145,11 @@ export const agentsPage = page<AgentsView>({
   live: ['agents', 'protection'],
   title: (texts) => texts.agents.title,
   lead: (at) => at.texts.agents.lead,
+  file: {
+    name: (at) => `diagnostics-${dayOf(at.nowMs)}.json`,
+    type: 'application/json',
+    text: diagnosticsOf,
+  },
   actions: {
     enrol: {
       operation: createEnrolmentCode,
@@ -189,6 +196,7 @@ export const agentsPage = page<AgentsView>({
         <Devices at={at} {...at.data} />
       </Live>
       <ReceiptHome at={at} {...at.data} />
+      {at.has(rolesFrom('manager')) ? <Diagnostics at={at} /> : null}
       <ChooseToAdd at={at} />
       {at.store && at.has(rolesFrom('manager')) ? (
         <>
@@ -292,6 +300,23 @@ function AgentActions({ at, agent: { agentId, name, state } }: { at: ViewContext
     <div class="row">
       <AgentButtons at={at} about={{ agentId }} name={name} isForked={state === 'forked'} />
     </div>
+  )
+}
+
+/** A file for support. */
+function Diagnostics({ at }: { at: ViewContext }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.support}>
+      <div class="stack">
+        <p>{t.supportText}</p>
+        <div>
+          <a class="button" href={`${at.path}?file`} download>
+            {t.supportFile}
+          </a>
+        </div>
+      </div>
+    </Card>
   )
 }
 

@@ -63,7 +63,7 @@ export const alarmFiguresPage = page<AlarmNumbers>({
   scope: 'store',
   title: (texts) => texts.alarmFigures.title,
   lead: (at) => at.texts.alarmFigures.lead,
-  file: { name: (at) => `alarm-figures-${dayOf(at.nowMs)}.csv`, csv: async (at) => fileOf(at, await load(at)) },
+  file: { name: (at) => `alarm-figures-${dayOf(at.nowMs)}.csv`, text: async (at) => fileOf(at, await load(at)) },
   load,
   view(at) {
     const t = at.texts.alarmFigures

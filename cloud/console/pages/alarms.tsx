@@ -96,7 +96,7 @@ export const alarmsPage = page<AlarmsView>({
     },
     noticesOff: { operation: removeAlarmNotices, input: () => ({}), done: (texts) => texts.alarms.noticesOff },
   },
-  file: { name: (at) => `alarms-${dayOf(at.nowMs)}.csv`, csv: alarmsFile },
+  file: { name: (at) => `alarms-${dayOf(at.nowMs)}.csv`, text: alarmsFile },
   async load(at) {
     const choice = alarmChoice(at)
     const { filter, cause } = choice

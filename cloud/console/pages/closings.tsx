@@ -41,7 +41,7 @@ export const closingsPage = page<ClosingsView>({
   },
   file: {
     name: (at) => `closings-${dayOf(at.nowMs)}.csv`,
-    csv: async (at) => fileOf(at, await allClosings(at)),
+    text: async (at) => fileOf(at, await allClosings(at)),
   },
   async load(at) {
     const cursor = at.query.get('cursor') ?? undefined

@@ -26,6 +26,10 @@ export const agentsTexts = bilingual({
     revokeText: 'It releases nothing any more. Do this for a stolen or replaced machine. It cannot be undone.',
     revoked: 'The agent is revoked',
     isHome: 'Uses up the receipts',
+    support: 'Ask for support',
+    supportText:
+      'The file has the state of agents and devices, open exceptions and the rules. It has no passwords or keys, and no names of customers or staff.',
+    supportFile: 'Download the file for support',
     receipts: 'Receipts',
     homeCloud: 'The cloud uses up the receipts of this store.',
     homeAgent: (name: string) => `${name} uses up the receipts of this store, also without the cloud.`,
@@ -137,6 +141,10 @@ export const agentsTexts = bilingual({
       'Er gibt dann nichts mehr frei. Das ist für gestohlene oder ersetzte Rechner. Es lässt sich nicht zurücknehmen.',
     revoked: 'Der Agent ist gesperrt',
     isHome: 'Löst die Belege ein',
+    support: 'Hilfe holen',
+    supportText:
+      'Die Datei enthält den Zustand von Agenten und Geräten, offene Störungen und die Regeln. Sie enthält keine Passwörter oder Schlüssel und keine Namen von Kunden oder Personal.',
+    supportFile: 'Datei für die Hilfe laden',
     receipts: 'Belege',
     homeCloud: 'Die Cloud löst die Belege dieser Filiale ein.',
     homeAgent: (name: string) => `${name} löst die Belege dieser Filiale ein, auch ohne die Cloud.`,

@@ -4,6 +4,7 @@ import type { Row } from '../../../cloud/platform/persistence/schema.ts'
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
+import { withoutSecrets } from '../../../cloud/console/pages/diagnostics.ts'
 import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
@@ -1019,6 +1020,41 @@ describe('pages of the store manager', () => {
     expect(await get('/console/agents')).toContain('Uses up the receipts')
     await post('/console/agents', 'move', { home: before }, { role: 'admin' })
     expect(await homeNow()).toBe(before)
+  })
+
+  it('devices: give support a file without secrets, notes and names of staff', async () => {
+    const { database } = shop.cloud.db
+    const { tenant } = await database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', shop.storeId)
+      .executeTakeFirstOrThrow()
+    const id = 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+    const detail = `cannot log in to http://admin:geheim1@10.0.0.7, token: abc123, Bearer ${'x'.repeat(30)}`
+    const row = { exception_id: 'exc_bundle', tenant, store_id: shop.storeId, kind: 'refused_document' }
+    await database.write((db) =>
+      db
+        .insertInto('protection_exception')
+        .values({ ...row, subject: `${id}/keys`, detail, note: 'Frau Petersen weiß mehr', raised_ms: 1 })
+        .execute(),
+    )
+    const text = await get('/console/agents?file')
+    await database.write((db) =>
+      db.deleteFrom('protection_exception').where('exception_id', '=', 'exc_bundle').execute(),
+    )
+    const bundle = JSON.parse(text)
+    expect(bundle.agents.listed.length).toBeGreaterThan(2)
+    expect(bundle.devices.listed.length).toBeGreaterThan(2)
+    expect(bundle.rules.version).toBeGreaterThan(0)
+    expect(bundle.openExceptions.listed).toContainEqual(
+      expect.objectContaining({
+        subject: `${id}/keys`,
+        detail: 'cannot log in to http://[removed]@10.0.0.7, token: [removed], Bearer [removed]',
+      }),
+    )
+    expect(text).not.toMatch(/geheim1|abc123|Petersen|xxxxx/)
+    for (const secret of [shop.key, `${'aB3-'.repeat(12)}=`, 'eyJhbGciOi.eyJpc3Mi.c2ln', 'password=hunter2'])
+      expect(withoutSecrets(`see ${secret}`)).not.toContain(secret)
   })
 
   it('devices: retires one after a question, which viewers do not see', async () => {
