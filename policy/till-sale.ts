@@ -411,12 +411,16 @@ export function cancelledProducts({ lines }: Pick<TillSale, 'lines'>): (line: Sa
 
 /**
  * True if goods leave with the shopper: of one product, more is sold than comes back. A line that takes back what it does
- * not name by its GTIN may have cancelled any other, and a discount may be of the whole price, so then the sale must have
- * a total. A slip of returns, empties, coupons or cancelled lines opens no barrier.
+ * not name by its GTIN may have cancelled a line of the same amount, or be a discount of the whole price: then the sale
+ * must have a total. Empties may be worth more than the goods. A slip of returns, empties, coupons or cancelled lines
+ * opens no barrier.
  */
 export function sellsGoods(sale: Pick<TillSale, 'lines'>): boolean {
   const left = new Map<string, number>()
   const isCancelled = cancelledProducts(sale)
+  const sold = sale.lines.filter(isSoldLine)
+  const soldCent = new Set(sold.flatMap((line) => [line.priceUnit, lineCentOf(line)]))
+  soldCent.add(sold.reduce((sum, line) => sum + lineCentOf(line), 0))
   let isClear = true
   for (const line of sale.lines) {
     const gtin = gtinOfLine(line)
@@ -424,7 +428,7 @@ export function sellsGoods(sale: Pick<TillSale, 'lines'>): boolean {
     if (isSold || (gtin !== undefined && isCancelled(line))) {
       const count = isSold ? line.quantity : -Math.abs(line.quantity)
       left.set(gtin ?? '', (left.get(gtin ?? '') ?? 0) + count)
-    } else isClear = false
+    } else if (soldCent.has(Math.abs(lineCentOf(line))) || soldCent.has(Math.abs(line.priceUnit))) isClear = false
   }
   return [...left.values()].some((quantity) => quantity > 0) && (isClear || saleCentOf(sale) > 0)
 }

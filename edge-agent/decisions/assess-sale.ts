@@ -13,7 +13,7 @@ import {
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAY_BE_SOLD } from '../items/till-tags.ts'
-import { leftOfSale, type LeftOfSale, type SoldPiece } from './goods-back.ts'
+import { leftOfSale, type BackPiece, type LeftOfSale, type SoldPiece } from './goods-back.ts'
 import { mayComeBack, moreItems, recalledLines, soldBefore, whyDoubtful, whyHeld, type Warning } from './till-doubts.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
@@ -55,6 +55,8 @@ export class TillRefusal extends Error {
     | 'too_many_open_sales'
     | 'too_many_waiting_returns'
     | 'sale_queue_full'
+    | 'purchase_not_refundable'
+    | 'already_refunded'
     | 'invalid'
   /** Field, for `invalid`. */
   readonly path: string | undefined
@@ -118,7 +120,7 @@ export function assessSale(
     isElsewhere,
     nowMs,
   }: { stop: Warning | undefined; mayReturn: boolean; isElsewhere: boolean; nowMs: number },
-): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: string[][]; left: LeftOfSale } {
+): { answer: Omit<SaleAnswer, 'synced'>; pieces: SoldPiece[]; returned: BackPiece[]; left: LeftOfSale } {
   const { items } = parts
   const isSold = becomes === 'paid'
   const warnings: Warning[] = []
@@ -134,7 +136,7 @@ export function assessSale(
   if (stop) warnings.push(stop)
   const pieces: SoldPiece[] = []
   const pieceOf = new Map<string, SoldPiece>()
-  const returned: string[][] = []
+  const returned: BackPiece[] = []
   const itemOf = itemOfTag(items)
   const isCancelledIn = cancelledTags(sale, itemOf)
   const back = cameBackAtOnce(sale, itemOf, isCancelledIn)
@@ -174,7 +176,7 @@ export function assessSale(
       const isBack = isSold && isReturned && !isCancelled && tag.isValid && mayBeBack
       const comesBack = isBack && mayReturn
       if (isBack && !mayReturn) warnings.push({ ...NO_RETURNS, lineId, tag: tag.id })
-      if (comesBack) returned.push(own)
+      if (comesBack) returned.push({ names: own, was: item?.status })
       const itemStatus =
         item && becomes !== undefined && (isChanged || taken) ? becomes : comesBack ? 'returned' : item?.status
       found.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })

@@ -13,7 +13,8 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { identifiersOf, type Replica } from '../items/replica.ts'
 import { MAY_BE_SOLD } from '../items/till-tags.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { UNSEEN_STEP, type StoredSale, type TillReports } from '../ledger/till-reports.ts'
+import { UNSEEN_STEP } from '../ledger/tag-rank.ts'
+import type { StoredSale, TillReports } from '../ledger/till-reports.ts'
 import { mayComeBack } from './till-doubts.ts'
 
 /** Expiry of a denial, s: a receipt is valid for a day. */
@@ -39,8 +40,21 @@ export interface SoldPiece {
   readonly names: string[]
 }
 
+/** A piece that came back with the sale of other goods, and its status before. */
+export interface BackPiece {
+  readonly names: readonly string[]
+  readonly was: ItemStatus | undefined
+}
+
 function piecesOf(sale: StoredSale | undefined): SoldPiece[] {
   return JSON.parse(sale?.tags ?? '[]') as SoldPiece[]
+}
+
+/** Why a return contradicts its sale, as the cloud answers it. */
+interface NotBack {
+  readonly code: 'purchase_not_refundable' | 'already_refunded' | 'invalid'
+  readonly message: string
+  readonly path?: string
 }
 
 /** A tag of the sale, as its answer names it. */
@@ -185,6 +199,57 @@ export class GoodsBack {
         till.saveTag(key, status, nowMs, seq, sale, isUnseen ? UNSEEN_STEP : 1)
       }
     return [{ tag: first.slice(1), itemStatus: items.findByKey(first)?.status ?? status }]
+  }
+
+  /** The tags of some lines of a sale, and those of which it is not known to which line they belong. */
+  tagsOfLines(saleKey: string, lineIds: ReadonlySet<string>): string[][] {
+    const pieces = piecesOf(this.#parts.ledger.till.sale(saleKey))
+    const others = new Set(pieces.flatMap(({ lineId, names }) => (lineIds.has(lineId) ? [] : names)))
+    return this.tagsOfSale(saleKey).filter((names) => !names.some((name) => others.has(name)))
+  }
+
+  /** Takes back goods that come back with the sale of other goods. */
+  exchange(returned: readonly BackPiece[], nowMs: number, seq: number): void {
+    const pieces = returned.map(({ names }) => names)
+    this.moveBack(pieces, { status: 'returned', nowMs, seq }, true)
+  }
+
+  /**
+   * Undoes that goods came back with a sale that becomes void: they belong to their former sales again. What happened to
+   * a tag since stays. The receipt of a former sale that ended thereby stays ended.
+   */
+  undoExchange(
+    { returned, seq }: Pick<StoredSale, 'returned' | 'seq'>,
+    to: Pick<MovedTo, 'nowMs' | 'seq'>,
+  ): MovedTag[] {
+    const { till } = this.#parts.ledger
+    return (JSON.parse(returned) as BackPiece[]).flatMap(({ names, was }) => {
+      const own = names.filter((name) => till.tag(name)?.seq === seq)
+      const [first] = own
+      if (first === undefined || was === undefined) return []
+      for (const name of own) till.saveTag(name, was, to.nowMs, to.seq, till.tag(name)?.sale ?? null)
+      return [{ tag: first.slice(1), itemStatus: was }]
+    })
+  }
+
+  /** Why goods of a return cannot come back to this sale; undefined if they can, or if this agent does not know it. */
+  whyNotBack(sale: StoredSale | undefined, request: KeptReturn): NotBack | undefined {
+    if (!sale || sale.content === '' || sale.state === 'open') return undefined
+    if (sale.state === 'void') return { code: 'purchase_not_refundable', message: 'this sale is void' }
+    const left = JSON.parse(sale.remaining) as LeftOfSale
+    const isWhole = request.lines === undefined && !namesTags(request)
+    if (isWhole && hasComeBack(this.#parts.ledger.till, sale.saleKey))
+      return { code: 'already_refunded', message: 'all goods of this sale came back before' }
+    for (const [i, { lineId, quantity, ...ofLine }] of (request.lines ?? []).entries()) {
+      // The cloud also knows the lines by ids of its own.
+      if (tagsOf(ofLine).length > 0 || lineId.startsWith('lin_')) continue
+      const most = left[lineId] ?? 0
+      if (most > 0 && (quantity ?? 0) <= most) continue
+      const message =
+        most > 0 ? `must be at most ${most}: no more is left` : 'has no goods left, or is no line of this sale'
+      return { code: 'invalid', path: `lines[${i}].${most > 0 ? 'quantity' : 'lineId'}`, message }
+    }
+    return undefined
   }
 
   /** Counts goods of a sale that came back, after `moveBack`. */

@@ -171,11 +171,10 @@ export class TillSales {
     const known = till.sale(saleKey)
     if (state === 'void' && !mayReturn && (known?.state !== 'open' || this.#known(`S${saleKey}`)))
       throw new TillRefusal('right_missing', 'this program may not void sales: pair it with --may returns')
-    const isSame = known?.content === content
     const isPaid = known?.state === 'paid' || (known?.state === 'void' && known.content !== '')
     if (known && (isPaid || (known.state === 'open' && state === 'open' && version <= known.version))) {
       // A late copy of an earlier state is no conflict.
-      if (!isSame && (state !== 'open' || known.state === 'open')) throw conflict('sale')
+      if (known.content !== content && (state !== 'open' || known.state === 'open')) throw conflict('sale')
       if (state === 'void' && known.state === 'paid') this.#void(sale, undefined, nowMs)
       return this.#answerOf(known)
     }
@@ -216,11 +215,11 @@ export class TillSales {
     const seq = isVoidedElsewhere ? journal.append({ atMs: nowMs, evidence: voidRow(sale, undefined) }) : ofSale
     if (isPaidNow && !stop) till.saveTag(`S${saleKey}`, 'paid', nowMs, seq, contentKey(content))
     if (announced) till.noteRecorder(saleKey, announced.sender, this.#parts.agentId, nowMs)
-    this.#back.moveBack(returned, { status: 'returned', nowMs, seq }, true)
-    const paidBy = isPaidNow ? saleKey : null
+    this.#back.exchange(returned, nowMs, seq)
     for (const name of pieces.flatMap(({ names }) => names))
       // An agent may stop before it has announced all tags of a sale. What is known of a tag may be newer.
-      if (!announced || !this.#known(name)) till.saveTag(name, becomes ?? 'paid', nowMs, seq, paidBy)
+      if (!announced || !this.#known(name))
+        till.saveTag(name, becomes ?? 'paid', nowMs, seq, isPaidNow ? saleKey : null)
     const saved: StoredSale = {
       saleKey,
       tillId,
@@ -229,6 +228,7 @@ export class TillSales {
       // A sale that was voided while it was open was never paid: the paid one is no copy of it.
       content: state === 'void' ? '' : content,
       tags: JSON.stringify(pieces),
+      returned: JSON.stringify(returned),
       answer: JSON.stringify(answer),
       remaining: JSON.stringify(left),
       valueCent: this.#valueOf(sale),
@@ -331,12 +331,14 @@ export class TillSales {
     const seq = ledger.journal.append({ atMs: nowMs, evidence })
     const to = { status: 'cancelled', nowMs, seq } as const
     const items = this.#back.moveBack(this.#back.tagsOfSale(saleKey), to)
+    if (known) items.push(...this.#back.undoExchange(known, to))
     this.#back.endReceipt(saleKey, to)
     const empty = {
       tillId: tillId ?? '',
       version: 1,
       content: '',
       tags: '[]',
+      returned: '[]',
       remaining: '{}',
       valueCent: 0,
       hour: 0,
@@ -375,6 +377,8 @@ export class TillSales {
       )
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
     const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
+    const why = announced ? undefined : this.#back.whyNotBack(sale, request)
+    if (why) throw new TillRefusal(why.code, why.message, why.path)
     if (waits && ledger.till.waitingReturns(saleKey).length >= WAITING_RETURNS_LIMIT)
       throw new TillRefusal(
         'too_many_waiting_returns',
@@ -422,14 +426,15 @@ export class TillSales {
   #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
     const { till } = this.#parts.ledger
     const moved = new Set<string>()
-    let ofSale: string[][] | undefined
     for (const { request } of till.waitingReturns(saleKey)) {
       const { lines, ...sent } = JSON.parse(request ?? '{}') as KeptReturn
       const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
       const back =
         named.length > 0
           ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
-          : (ofSale ??= this.#back.tagsOfSale(saleKey))
+          : lines
+            ? this.#back.tagsOfLines(saleKey, new Set(lines.map(({ lineId }) => lineId)))
+            : this.#back.tagsOfSale(saleKey)
       const to = { status: sent.resellable === true ? 'sellable' : 'returned', nowMs, seq } as const
       // Several returns may name a tag, or the whole sale. The first counts.
       const fresh = back.filter(([name = '']) => !moved.has(name))
@@ -451,7 +456,9 @@ export class TillSales {
         ? new TillRefusal('invalid', 'is missing: name the sale, or its goods by tags', 'saleId')
         : new TillRefusal('invalid', 'is known only to the cloud: name the sale, or its goods by tags', 'purchaseId')
     const saleKey = this.#keyOfSale(request)
-    const all = saleKey === undefined ? [] : this.#back.tagsOfSale(saleKey)
+    const lineIds = new Set(lines?.map(({ lineId }) => lineId))
+    const all =
+      saleKey === undefined ? [] : lines ? this.#back.tagsOfLines(saleKey, lineIds) : this.#back.tagsOfSale(saleKey)
     // Which piece of a line came back, only its tag can tell. A till that named no tags cannot name them now, so all tags
     // that passed for pieces of the sale alarm, until the cloud knows more.
     const passed = new Set(saleKey === undefined ? [] : this.#parts.ledger.till.pieces.tagsOf(saleKey))

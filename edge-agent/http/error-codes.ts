@@ -47,6 +47,8 @@ export const AGENT_ERRORS = {
   no_config_file: { status: 404, fix: 'Start the agent with --config FILE.' },
   'method-not-allowed': { status: 405, fix: 'Use a method that the header Allow names.' },
   sale_conflict: { status: 409, fix: 'Send the day or Z number as series, if the numbers of the till start again.' },
+  purchase_not_refundable: { status: 409, fix: 'Nothing: the sale is void.' },
+  already_refunded: { status: 409, fix: 'Nothing: these goods came back before.' },
   too_many_open_sales: { status: 409, fix: 'Pay or void open sales of this till.' },
   too_many_waiting_returns: { status: 409, fix: 'Send the sale of these returns first.' },
   alarm_disposed: {

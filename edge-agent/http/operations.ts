@@ -236,6 +236,8 @@ export const AGENT_OPERATIONS = {
       'right_missing',
       'sales_not_allowed',
       'sale_conflict',
+      'purchase_not_refundable',
+      'already_refunded',
       'too_many_waiting_returns',
       'sale_queue_full',
       'too_many_requests',

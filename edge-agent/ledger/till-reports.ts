@@ -3,11 +3,11 @@ import type { Database as Connection } from 'better-sqlite3'
 import {
   NOTICE_CHARACTERS,
   NOTICE_TAGS_LIMIT,
-  RANK_LIMIT,
   type SoldCode,
   type SoldPiece,
 } from '../../policy/documents/till-notice.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
+import { nextRank } from './tag-rank.ts'
 import { TillPieces } from './till-pieces.ts'
 
 /** A stored sale. */
@@ -21,6 +21,8 @@ export interface StoredSale {
   readonly content: string
   /** Names of its tags that became paid, by line: JSON. */
   readonly tags: string
+  /** Tags that came back with it, and their status before (`BackPiece`): JSON. */
+  readonly returned: string
   /** JSON of the answer to the till. */
   readonly answer: string
   /** Goods that have not come back, by line: JSON. */
@@ -46,7 +48,7 @@ interface StoredReturn {
 }
 
 const SALE =
-  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, answer, remaining, value_cent AS valueCent, hour, stored_ms AS storedMs, seq'
+  'sale_key AS saleKey, till_id AS tillId, state, version, content, tags, returned, answer, remaining, value_cent AS valueCent, hour, stored_ms AS storedMs, seq'
 
 const RETURN = 'return_key AS returnKey, content, answer, sale_key AS saleKey, request, stored_ms AS storedMs, seq'
 
@@ -81,27 +83,6 @@ const TAG =
 /** Most names of the tags of a sale: 2,000 tags, by three kinds. A lying agent may announce more. */
 export const SALE_NAMES_LIMIT = 6_000
 
-const DAY_MS = 86_400_000
-/** More reports of one tag than a day has. */
-const RANKS_PER_DAY = 10_000
-/** Days before 2026. */
-const FIRST_DAY = 20_454
-
-/**
- * Rank of the next report of a tag. It rises with each report, and with the days, because an agent forgets tags, and
- * its ledger may be an older copy.
- */
-function nextRank(rank: number | undefined, nowMs: number, step = 1): number {
-  const ofDay = (Math.floor(nowMs / DAY_MS) - FIRST_DAY) * RANKS_PER_DAY
-  return Math.min(RANK_LIMIT, Math.max((rank ?? 0) + 1, ofDay) + step - 1)
-}
-
-/**
- * Step of a return of goods whose sale is not known here: other agents have reported more about them. Of so many reports
- * the return counts as the last one, so that goods on the shelf alarm.
- */
-export const UNSEEN_STEP = 1_000
-
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
 /** Tags of which one transaction notes that the items contain them. */
@@ -135,6 +116,8 @@ export class TillReports {
   #highest = 0
   readonly #tagsIn
   readonly #ofSale
+  readonly #supersede
+  readonly #anySold
   readonly #containEnd
   readonly #saveTag
   readonly #codes
@@ -148,10 +131,10 @@ export class TillReports {
     this.pieces = new TillPieces(db, () => this.#next())
     this.#sale = db.prepare<[string], StoredSale>(`SELECT ${SALE} FROM sale WHERE sale_key = ?`)
     this.#saveSale = db.prepare(
-      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, answer, remaining, value_cent, hour, stored_ms, seq)
-       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @answer, @remaining, @valueCent, @hour, @storedMs, @seq)
+      `INSERT INTO sale (sale_key, till_id, state, version, content, tags, returned, answer, remaining, value_cent, hour, stored_ms, seq)
+       VALUES (@saleKey, @tillId, @state, @version, @content, @tags, @returned, @answer, @remaining, @valueCent, @hour, @storedMs, @seq)
        ON CONFLICT (sale_key) DO UPDATE SET state = excluded.state, version = excluded.version, content = excluded.content,
-         tags = excluded.tags, answer = excluded.answer, remaining = excluded.remaining, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
+         tags = excluded.tags, returned = excluded.returned, answer = excluded.answer, remaining = excluded.remaining, value_cent = excluded.value_cent, hour = excluded.hour, stored_ms = excluded.stored_ms, seq = excluded.seq`,
     )
     this.#hour = db.prepare<[string, number], { sales: number; valueCent: number }>(
       'SELECT COUNT(*) AS sales, COALESCE(SUM(value_cent), 0) AS valueCent FROM sale WHERE till_id = ? AND hour = ?',
@@ -188,6 +171,10 @@ export class TillReports {
     this.#contain = db.prepare(
       "UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name = @name AND status = @status AND ver IS NULL AND (sender <> '' OR seq <= @acked)",
     )
+    this.#supersede = db.prepare(
+      'UPDATE till_tag SET sale = NULL WHERE name = @name AND status <> @status AND sale IS NOT NULL AND ver IS NOT NULL AND (epoch < @epoch OR (epoch = @epoch AND ver < @ver))',
+    )
+    this.#anySold = db.prepare<[], object>('SELECT 1 FROM till_tag WHERE sale IS NOT NULL LIMIT 1')
     this.#containEnd = db.prepare(
       `UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name IN (SELECT name FROM till_tag
          WHERE sale = @saleKey AND status = @status AND sender = @sender AND ver IS NULL LIMIT ${SALE_NAMES_LIMIT})`,
@@ -440,6 +427,19 @@ export class TillReports {
    */
   contain(name: string, status: ItemStatus, [epoch, ver]: readonly [number, number], acked: number): void {
     this.#contain.run({ epoch, ver, name, status, acked })
+  }
+
+  /**
+   * Notes that a tag belongs to its sale no more, because the items have this other status since they contained what
+   * was reported: it came back, and was perhaps sold again, without this agent.
+   */
+  supersede(name: string, status: ItemStatus, [epoch, ver]: readonly [number, number]): void {
+    this.#supersede.run({ epoch, ver, name, status })
+  }
+
+  /** True if tags belong to a sale. */
+  get hasSold(): boolean {
+    return this.#anySold.get() !== undefined
   }
 
   /** True if the items lack tags that other agents announced, or of the rows up to `acked`. */

@@ -5,7 +5,7 @@ import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
 import type { Pictures } from '../items/pictures.ts'
 import { keysOfEntry, Replica } from '../items/replica.ts'
-import type { TillTags } from '../items/till-tags.ts'
+import { MAY_BE_SOLD, type TillTags } from '../items/till-tags.ts'
 import { RECEIVED_LIFE_MS } from '../peers/till-notices.ts'
 import type { SmallFiles } from '../ledger/file/watermark.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
@@ -78,15 +78,24 @@ function trustedReports(ledger: Ledger, trustOf: () => Trust, nowMs: () => numbe
   }
 }
 
-/** Notes which announcements of other agents, and reports that the cloud applied later, the items now contain. */
+/**
+ * Notes which announcements of other agents, and reports that the cloud applied later, the items now contain, and which
+ * tags belong to their sale no more.
+ */
 function noteContained(ledger: Ledger, items: Replica, entries: readonly ItemEntry[]): void {
   const { acked } = ledger.journal
-  if (!ledger.till.lacks(acked)) return
+  const { till } = ledger
+  const [lacks, hasSold] = [till.lacks(acked), till.hasSold]
+  if (!lacks && !hasSold) return
   const [epoch] = items.position()
   try {
     ledger.commits.now(() => {
       for (const { status, seq, ...names } of entries)
-        for (const key of keysOfEntry(names)) if (status) ledger.till.contain(key, status, [epoch, seq], acked)
+        for (const key of status ? keysOfEntry(names) : []) {
+          if (!status) continue
+          if (hasSold && MAY_BE_SOLD.has(status)) till.supersede(key, status, [epoch, seq])
+          if (lacks) till.contain(key, status, [epoch, seq], acked)
+        }
     })
   } catch (error) {
     if (!(error instanceof LedgerFull)) throw error

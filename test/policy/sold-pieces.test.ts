@@ -6,6 +6,7 @@ import { sellsGoods, type SaleLine, type SaleTag } from '../../policy/till-sale.
 /** For how many pieces of a sale a tag of the same product may pass a gate (`tillSales.passByProduct`). */
 const EAN = '4006381333931'
 const GTIN = '04006381333931'
+const EMPTIES: SaleLine = { name: 'Leergut', quantity: 1, priceUnit: -3_000, vat: 19 }
 const EPC = '3034257BF7194E4000000001'
 const line = (fields: Partial<SaleLine> = {}): SaleLine => ({
   ean: EAN,
@@ -78,6 +79,16 @@ it.each<[string, SaleLine[], boolean]>([
   ['a coupon alone', [line({ priceUnit: -90 })], false],
   ['a return', [line({ quantity: -1 })], false],
   ['a gift', [line({ priceUnit: 0 })], true],
+  ['empties that are worth more', [line(), EMPTIES], true],
+  ['empties of the same amount', [line(), { ...EMPTIES, priceUnit: -990 }], false],
+  ['empties of the whole sale’s amount', [line(), line({ priceUnit: 10 }), { ...EMPTIES, priceUnit: -1_000 }], false],
+  ['empties alone', [EMPTIES], false],
+  [
+    'a cheaper piece in exchange',
+    [line(), line({ ean: undefined, name: 'Jacke', quantity: -1, priceUnit: 5_000 })],
+    true,
+  ],
+  ['a cancelled line without a code', [line(), line({ ean: undefined, name: 'Storno', quantity: -1 })], false],
 ])('finds whether goods leave: %s', (_, lines, isSold) => {
   expect(sellsGoods({ lines })).toBe(isSold)
 })

@@ -201,6 +201,20 @@ export async function storeReturned(
   for (const chunk of insertChunks(rows)) await upsertReturned(db, chunk)
 }
 
+/** Undoes `storeReturned` for a unit that did not come back: what was not used before is free again. */
+export async function undoReturned(db: Db, { lineId, unitNo }: Pick<UnitKey, 'lineId' | 'unitNo'>): Promise<void> {
+  const ofUnit = db
+    .updateTable('unit_right')
+    .where('line_id', '=', lineId)
+    .where('unit_no', '=', unitNo)
+    .where('returned_by', 'is not', null)
+  await ofUnit
+    .set({ state: 'free', nonce: null, device_id: null, redemption_id: null })
+    .whereRef('redemption_id', '=', 'returned_by')
+    .execute()
+  await ofUnit.set({ returned_by: null }).execute()
+}
+
 /** Marks rights used that are not, because their goods count as gone: no device reports an outcome. `by`: what says so. */
 export async function storeGone(db: Db, keys: readonly UnitKey[], by: string): Promise<void> {
   const used = { state: 'used', nonce: by, device_id: '', redemption_id: by, failures: 0 }

@@ -1,16 +1,19 @@
 import type { TillEvidence } from '../../../policy/journal.ts'
-import { saleKeyOf } from '../../../policy/till-sale.ts'
+import { cancelledTags } from '../../../policy/cancelled-lines.ts'
+import { saleKeyOf, tagsOf, takesBack, type KeptReturn } from '../../../policy/till-sale.ts'
 import { Failure, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Row } from '../../platform/persistence/schema.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { raiseForeignEvidence } from '../../protection/evidence/evidence-scope.ts'
 import { policyOf } from '../../platform/stores/parsed-policy.ts'
+import { itemsWith } from '../../protection/items/item-queries.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { findAgent } from '../../protection/agent-identity/sessions.ts'
 import { recordSale } from './record-sale.ts'
 import { recordReturn } from './return-goods.ts'
 import { keepReturned } from './returned-tags.ts'
+import { EXCHANGE_KEY } from './piece-reports.ts'
 import { bindSoldPiece } from './sold-piece.ts'
 import { findSale } from './queries.ts'
 import { meansAnother, voidSaleOf } from './void-sale.ts'
@@ -93,7 +96,10 @@ export async function applyTill(
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     // `recordSale` has raised `sale_conflict`.
-    if (evidence.kind === 'sale') return true
+    if (evidence.kind === 'sale') {
+      await keepExchanged(call, store, evidence, { storedMs: atLeast(storedMs, evidence), agentId })
+      return true
+    }
     // A return by tag may have been booked on this sale first: then this one may be about the next sale.
     const isBooked = error.extras.reason !== 'already_refunded'
     if (evidence.kind === 'sale_return')
@@ -111,6 +117,33 @@ export async function applyTill(
     })
   }
   return true
+}
+
+/** Takes goods back that came back with a sale that is not booked. */
+async function keepExchanged(
+  call: Call,
+  store: Row<'store'>,
+  { sale, withoutReturns }: Extract<TillEvidence, { kind: 'sale' }>,
+  made: { storedMs: number; agentId: string },
+): Promise<void> {
+  if (withoutReturns) return
+  const itemOf = await itemsWith(call.db, store.tenant, sale.lines)
+  const isCancelled = cancelledTags(sale, ({ kind, id, isValid }) =>
+    isValid ? itemOf({ [kind]: id })?.item_id : undefined,
+  )
+  const back = sale.lines.flatMap((line, i) =>
+    takesBack(line) ? tagsOf(line).filter((tag) => !isCancelled(i, tag)) : [],
+  )
+  if (back.length === 0) return
+  const idsOf = (of: string) => back.flatMap(({ kind, id }) => (kind === of ? [id] : []))
+  const request: KeptReturn = {
+    returnId: `${EXCHANGE_KEY}${sale.saleId} at ${made.agentId}`,
+    epcs: idsOf('epc'),
+    tagUids: idsOf('tagUid'),
+    tagIds: idsOf('tagId'),
+    codeHash: null,
+  }
+  await keepReturned(call, store, request, { ...made, isBooked: true, saleKey: undefined })
 }
 
 /** Identity of the sale that a return names: found by the agent, or by its number. */

@@ -13,6 +13,7 @@ import { soldPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { refundsOf } from '../../shop/purchases/refund-queries.ts'
 import { returnedPieces } from '../../shop/purchases/refunds.ts'
+import { undoReturned } from '../../protection/rights/rights.ts'
 import { bindUnits } from '../checkout/complete-purchase.ts'
 
 /** What is known of the pieces of a till's sale. */
@@ -65,7 +66,11 @@ export async function bindPieces(
     const { product_id = null, ean = null } = line ?? {}
     const at = goods.units.findIndex((each) => isSameUnit(each, unit))
     if (at < 0) goods.units.push(unit)
-    else goods.units[at] = unit
+    else {
+      goods.units[at] = unit
+      // It counted as returned, by reports that have changed since.
+      await undoReturned(db, { lineId: line_id, unitNo: unit.unit_no })
+    }
     bound.push(unit)
     const product = item.product_id === null && product_id !== null && { product_id, ean }
     const of = { purchase_id: purchase.purchase_id, line_id, unit_no: unit.unit_no }

@@ -10,7 +10,7 @@ import {
   type PieceHistory,
   type SaleOfPiece,
 } from './piece-history.ts'
-import { isReturn, pieceReports, saveReports } from './queries.ts'
+import { isReturn, pieceReports, saveReports, storedTimesOf } from './queries.ts'
 
 type Report = Row<'piece_report'>
 type Item = Row<'protected_item'>
@@ -57,11 +57,18 @@ export async function reportSale(
 
 /**
  * Time of a report whose recorder knew the status of the piece, so that it is after what made the status: returns that
- * are booked, and those before the last change. A return that waits for its sale changed no status.
+ * are booked, and those before the last change. A return that waits for its sale changed no status. One agent has one
+ * clock.
  */
-export function timeAfterAll(storedMs: number, item: Item, known: readonly Report[] = []): number {
+export function timeAfterAll(
+  storedMs: number,
+  item: Item,
+  known: readonly Report[] = [],
+  agentId: string | null = null,
+): number {
   const returns = known.filter(isReturn)
-  const after = (list: readonly Report[]) => Math.max(0, ...list.map((report) => report.at_ms + CLOCKS_DIFFER_MS + 1))
+  const marginOf = ({ agent_id }: Report) => (agentId !== null && agent_id === agentId ? 0 : CLOCKS_DIFFER_MS)
+  const after = (list: readonly Report[]) => Math.max(0, ...list.map((report) => report.at_ms + marginOf(report) + 1))
   const madeMs = Math.max(item.updated_ms, after(returns.filter((report) => report.is_booked === 1)))
   return Math.max(storedMs, item.updated_ms + 1, madeMs, after(returns.filter((report) => report.at_ms <= madeMs)))
 }
@@ -94,8 +101,20 @@ export async function reportReturn(
     return sale && back.isBooked === true ? [{ ...sale, is_booked: 1 }] : []
   })
   const isNow = back.agentId === undefined && back.isLate !== true
+  // A sale that this recorder knew before its return may have got a later time than its own (`timeAfterAll`).
+  const ofClock = [...known.values()].flat().filter((report) => {
+    const isSameClock = isNow || report.agent_id === (back.agentId ?? '')
+    return !isReturn(report) && isSameClock && report.at_ms >= back.storedMs
+  })
+  const storedAt = await storedTimesOf(
+    db,
+    ofClock.map((report) => report.report_key),
+  )
+  const isBefore = (report: Report) =>
+    ofClock.includes(report) && (storedAt.get(report.report_key) ?? Infinity) <= back.storedMs
   const returned = items.map((item): Report => {
-    const reports = known.get(item.item_id)
+    const reports = known.get(item.item_id) ?? []
+    const storedMs = isNow ? timeAfterAll(back.storedMs, item, reports) : back.storedMs
     return {
       item_id: item.item_id,
       report_key: back.key,
@@ -105,7 +124,7 @@ export async function reportReturn(
       line_id: null,
       sale_key: back.saleKey ?? null,
       agent_id: back.agentId ?? null,
-      at_ms: isNow ? timeAfterAll(back.storedMs, item, reports) : back.storedMs,
+      at_ms: Math.max(storedMs, ...reports.filter(isBefore).map((report) => report.at_ms + 1)),
       is_again: 0,
       resellable: back.isResellable === true ? 1 : 0,
       names_tag: back.saleKey === undefined || back.namedIds?.has(item.item_id) === true ? 1 : 0,

@@ -274,3 +274,13 @@ const clearDue = preparedForMany((db, returnKeys) =>
 export async function endWaiting(db: Db, returnKeys: readonly string[]): Promise<void> {
   await clearDue(db, returnKeys)
 }
+
+const storedTimes = preparedForMany((db, saleKeys) =>
+  db.selectFrom('till_sale').select(['sale_key', 'stored_ms']).where('sale_key', 'in', saleKeys),
+)
+
+/** When agents or the cloud stored these sales, ms since 1970. */
+export async function storedTimesOf(db: Db, saleKeys: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (saleKeys.length === 0) return new Map()
+  return new Map((await storedTimes(db, saleKeys)).map((row) => [row.sale_key, row.stored_ms]))
+}

@@ -15,7 +15,7 @@ import type { Row } from '../../platform/persistence/schema.ts'
 import { ITEM_UNKNOWN, itemsWith, readItems } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { moveBack, PURCHASES_LIMIT } from '../../protection/items/move-by-staff.ts'
-import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
 import { CLOCKS_DIFFER_MS, MAY_BE_SOLD } from './piece-history.ts'
 import { findSale, isWaitingReturn, keyOfPurchase, pieceReports, piecesOfReport, saveReturns } from './queries.ts'
 import { EXCHANGE_KEY, reportReturn, reportSale } from './piece-reports.ts'
@@ -295,20 +295,32 @@ export async function takeBackNamed(
   return [...now.values()].map((item) => ({ tag: tagOf(item), itemStatus: item.item_status as ItemStatus }))
 }
 
-/** The goods that still belong to a sale. */
-async function goodsOfSale({ db }: Call, saleKey: string): Promise<Row<'protected_item'>[]> {
+/** The goods that still belong to a sale, or to some of its lines. */
+async function goodsOfSale(
+  { db }: Call,
+  saleKey: string,
+  named: KeptReturn['lines'],
+): Promise<Row<'protected_item'>[]> {
   const sale = await findSale(db, saleKey)
   const pieces = sale?.purchase_id ? await piecesOfReport(db, saleKey) : []
   const items = await readItems(
     db,
     pieces.map((piece) => piece.item_id),
   )
-  return [...items.values()].filter((item) => item.purchase_id === sale?.purchase_id && isSold(item.item_status))
+  const here = [...items.values()].filter((item) => item.purchase_id === sale?.purchase_id && isSold(item.item_status))
+  if (!named) return here
+  const ofSale = await readLines(db, sale?.purchase_id ?? '')
+  const lines = named.flatMap(
+    ({ lineId }) => ofSale.find((line) => line.line_id === lineId || line.till_line === lineId) ?? [],
+  )
+  // Which goods are meant is open.
+  if (lines.length < named.length) return here
+  return here.filter((item) => lines.some((line) => line.line_id === item.line_id))
 }
 
 /**
  * Takes goods back although their return cannot be booked: an agent has answered the till, and its gates alarm for them.
- * If the return names no tag, all goods of its sale alarm. `isBooked`: its money counts for no sale.
+ * If the return names no tag, all goods of its sale or lines alarm. `isBooked`: its money counts for no sale.
  */
 export async function keepReturned(
   call: Call,
@@ -322,7 +334,7 @@ export async function keepReturned(
   }: { storedMs: number; agentId: string; isBooked: boolean; saleKey: string | undefined },
 ): Promise<void> {
   const { sold, ofUntag } = await namedGoods(call, store, request, storedMs)
-  const ofTills = namesTags(request) || saleKey === undefined ? sold : await goodsOfSale(call, saleKey)
+  const ofTills = namesTags(request) || saleKey === undefined ? sold : await goodsOfSale(call, saleKey, request.lines)
   await reportForgotten(call, store, ofTills)
   const back = { key: returnKeyOf(store.store_id, request), storedMs, agentId, isResellable: request.resellable }
   if (!isBooked)

@@ -365,7 +365,7 @@ async function standingsOf(
       // An agent reports in order, whatever its clock was.
       const own = known.filter((report) => isUntimed && isReturn(report) && report.agent_id === agent?.agentId)
       const soldMs = Math.max(storedMs, ...own.map((report) => report.at_ms + 1))
-      const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(soldMs, item, known) : soldMs
+      const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(soldMs, item, known, agent?.agentId) : soldMs
       const move = others.get(item.item_id)
       const before = historyOfReports(known, move).owner
       const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, isAgain })

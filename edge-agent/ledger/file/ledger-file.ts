@@ -115,7 +115,7 @@ const BASELINE = `
   -- Sales that tills reported here (ADR till-sales). seq: journal row. content is '' for a void without its sale.
   CREATE TABLE sale (
     sale_key TEXT PRIMARY KEY, till_id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, tags TEXT NOT NULL,
-    answer TEXT NOT NULL, remaining TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    returned TEXT NOT NULL, answer TEXT NOT NULL, remaining TEXT NOT NULL, value_cent INTEGER NOT NULL, hour INTEGER NOT NULL, stored_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE INDEX sale_by_till ON sale (till_id, stored_ms);
   CREATE INDEX sale_by_hour ON sale (till_id, hour, value_cent);
   CREATE INDEX sale_by_time ON sale (stored_ms);
@@ -200,6 +200,8 @@ function damaged(file: string, cause?: unknown): LedgerDamaged {
 }
 
 function prepareLedger(db: Connection, file: string): Connection {
+  // A commit changes few rows in several tables, and writes whole pages.
+  db.pragma('page_size = 1024')
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   db.pragma('trusted_schema = OFF')

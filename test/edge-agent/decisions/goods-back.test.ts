@@ -109,3 +109,133 @@ it.each([
   for (const part of parts) await bringBack(sold, { lineId: '1', quantity: part })
   expect(await leave(sold)).toMatchObject(OVER)
 })
+
+const statusOf = (epc: string) => store.agent.items.find('epc', epc)?.status
+const voided = ({ saleId }: { saleId: string }) => post('/v1/sales/void', { saleId, tillId: 'till-1' })
+
+it('makes goods paid again that came back with a sale that is void, unless something happened to them since', async () => {
+  const [a, b, c, d] = [await newTag(), await newTag(), await newTag(), await newTag()]
+  await sell([shirt({ epcs: [a] }), shirt({ epcs: [b] })])
+  await offline()
+  const exchange = await sell([shirt({ quantity: -1, epcs: [a] }), shirt({ epcs: [c] })])
+  expect([statusOf(a), statusOf(c)]).toEqual(['returned', 'paid'])
+  expect((await voided(exchange)).items).toEqual([
+    { tag: c, itemStatus: 'cancelled' },
+    { tag: a, itemStatus: 'paid' },
+  ])
+  expect([statusOf(a), statusOf(c)]).toEqual(['paid', 'cancelled'])
+  const another = await sell([shirt({ quantity: -1, epcs: [b] }), shirt({ epcs: [d] })])
+  await post('/v1/returns', { returnId: 'again', epcs: [b], resellable: true })
+  await voided(another)
+  expect([statusOf(b), statusOf(d)]).toEqual(['sellable', 'cancelled'])
+  await online()
+  expect([await ofCloud(a), await ofCloud(b)]).toEqual(['paid', 'sellable'])
+})
+
+it('takes back a line without tags of a sale that has tags in another line', async () => {
+  const a = await newTag()
+  await offline()
+  const sold = await sell([shirt({ epcs: [a] }), MILK])
+  expect((await bringBack(sold, { lineId: '2' })).items).toEqual([])
+  expect(statusOf(a)).toBe('paid')
+})
+
+it('refuses what cannot come back, as the cloud does', async () => {
+  const refused = async (body: Json) => {
+    const headers = { authorization: `Bearer ${credential}` }
+    const answer = await store.local('/v1/returns', {
+      method: 'POST',
+      body: { returnId: `x${++number}`, tillId: 'till-1', ...body },
+      headers,
+    })
+    return [answer.status, answer.body.code]
+  }
+  await offline()
+  const [one, two] = [await sell([{ ...MILK, quantity: 2 }]), await sell([MILK])]
+  const { saleId } = one
+  expect(await refused({ saleId, lines: [{ lineId: '7' }] })).toEqual([400, 'invalid-argument'])
+  expect(await refused({ saleId, lines: [{ lineId: '1', quantity: 3 }] })).toEqual([400, 'invalid-argument'])
+  await bringBack(one, { lineId: '1', quantity: 2 })
+  expect(await refused({ saleId })).toEqual([409, 'already_refunded'])
+  expect(await refused({ saleId, lines: [{ lineId: '1' }] })).toEqual([400, 'invalid-argument'])
+  await voided(two)
+  expect(await refused({ saleId: two.saleId })).toEqual([409, 'purchase_not_refundable'])
+})
+
+async function online(): Promise<void> {
+  store.network(true)
+  await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+}
+const api = (operation: string, body: Json): Promise<Json> =>
+  store.drive(store.shop.ok(operation, { storeId: store.shop.storeId, ...body }))
+const ofCloud = async (epc: string) => (await api('fetchProtectedItem', { epc })).itemStatus
+const saleOf = (lines: Json[], saleId = `g${++number}`): Json => ({
+  saleId,
+  tillId: 'till-1',
+  occurredAt: new Date(store.world.clock.wall()).toISOString(),
+  lines,
+})
+
+it('keeps goods that came back with a sale that the cloud cannot book, because another one has its number', async () => {
+  const [a, c] = [await newTag(), await newTag()]
+  await sell([shirt({ epcs: [a] })])
+  await online()
+  await offline()
+  const exchange = saleOf([shirt({ quantity: -1, epcs: [a] }), shirt({ epcs: [c] })])
+  await api('recordSales', { sales: [{ ...exchange, lines: [MILK] }] })
+  await post('/v1/sales', exchange)
+  await online()
+  await store.world.advance(60_000)
+  expect([await ofCloud(a), statusOf(a)]).toEqual(['returned', 'returned'])
+})
+
+it('leaves goods of the next sale alone when their former one becomes void or comes back whole', async () => {
+  const [a, b] = [await newTag(), await newTag()]
+  const [one, two] = [await sell([shirt({ epcs: [a] }), MILK]), await sell([shirt({ epcs: [b] }), MILK])]
+  await online()
+  await store.until('contained', () => statusOf(a) === 'paid' && statusOf(b) === 'paid')
+  const back = (epc: string) => ({ returnId: `r${++number}`, epcs: [epc], resellable: true })
+  await api('recordReturns', { returns: [back(a), back(b)] })
+  await store.until('both back', () => statusOf(a) === 'sellable' && statusOf(b) === 'sellable')
+  await api('recordSales', { sales: [saleOf([shirt({ epcs: [a] }), shirt({ epcs: [b] })])] })
+  await store.until('both sold', () => statusOf(a) === 'paid' && statusOf(b) === 'paid')
+  await offline()
+  expect((await voided(one)).items).toEqual([])
+  const { saleId } = two
+  expect((await post('/v1/returns', { returnId: `r${++number}`, saleId, tillId: 'till-1' })).items).toEqual([])
+  expect([statusOf(a), statusOf(b)]).toEqual(['paid', 'paid'])
+})
+
+it('applies a return of goods without tags that came before their sale to those goods only', async () => {
+  const a = await newTag()
+  await offline()
+  const sale = saleOf([shirt({ epcs: [a] }), MILK])
+  await bringBack({ saleId: sale['saleId'] }, { lineId: '2' })
+  await post('/v1/sales', sale)
+  expect(statusOf(a)).toBe('paid')
+})
+
+it('takes no tagged goods back for a line without tags that the cloud cannot take back again', async () => {
+  const a = await newTag()
+  const sale = saleOf([shirt({ epcs: [a] }), MILK])
+  await api('recordSales', { sales: [sale] })
+  await store.until('sold', () => statusOf(a) === 'paid')
+  await bringBack({ saleId: sale['saleId'] }, { lineId: '2' })
+  await bringBack({ saleId: sale['saleId'] }, { lineId: '2' })
+  await online()
+  await store.world.advance(60_000)
+  expect([await ofCloud(a), statusOf(a)]).toEqual(['paid', 'paid'])
+})
+
+it('keeps goods back that came back twice within a minute', async () => {
+  const a = await newTag()
+  for (const _ of [1, 2]) {
+    await sell([shirt({ epcs: [a] })])
+    await store.world.advance(5_000)
+    await post('/v1/returns', { returnId: `r${++number}`, epcs: [a], resellable: true })
+    await store.world.advance(5_000)
+  }
+  await online()
+  await store.world.advance(60_000)
+  expect([await ofCloud(a), statusOf(a)]).toEqual(['sellable', 'sellable'])
+})

@@ -56,6 +56,17 @@ inFullSizeOnEveryDatabase('sales of tills', (kind) => {
     expect(grant).toMatchObject({ authorized: true })
   })
 
+  it('releases goods that came back with a sale that is void, unless they were released before', async () => {
+    const [epc, other] = [(await shop.newItem(jacket)).epc, (await shop.newItem(jacket)).epc]
+    const { receiptToken } = await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
+    const exchange = sale({ lines: [line({ quantity: -1, epcs: [epc] }), line({ epcs: [other] })] })
+    await record(exchange)
+    const { saleId, tillId } = exchange
+    await shop.ok('voidSale', { storeId: shop.storeId, saleId, tillId })
+    expect(await statusOf(epc)).toBe('paid')
+    expect(await detach({ epc, receiptToken })).toMatchObject({ authorized: true })
+  })
+
   it('takes the product of a line from its tags, and goods of several products in one line', async () => {
     const [one, other] = [await shop.newItem(jacket), await shop.newItem(shop.products[1])]
     const unnamed = { name: 'Ware', priceUnit: 100, vat: 19 }

@@ -19,9 +19,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'recall-ignored',
     what: 'The cloud grants tokens for recalled goods.',
-    changes: [
-      change('cloud/protection/items/recalls.js', 'return isRecalled(recalls, goods) ? RECALLED : {};', 'return {};'),
-    ],
+    changes: [change('cloud/protection/items/recalls.js', 'return this.stop(goods) ? RECALLED : {};', 'return {};')],
   },
   {
     name: 'staff-release-not-counted',

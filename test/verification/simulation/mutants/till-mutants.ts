@@ -27,7 +27,11 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'sale-conflict-ignored',
     what: 'An agent takes a second, different sale with the same number for a repetition.',
     changes: [
-      change(SALES, "if (!isSame && (state !== 'open' || known.state === 'open'))", 'if (!isSame && nowMs < 0)'),
+      change(
+        SALES,
+        "if (known.content !== content && (state !== 'open' || known.state === 'open'))",
+        'if (!isSame && nowMs < 0)',
+      ),
     ],
     faults: ['tills'],
   },
