@@ -204,6 +204,7 @@ function connect(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
   try {
     assertWhole(db)
+    db.pragma('page_size = 1024')
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = NORMAL')
     db.pragma('cache_size = -4000')

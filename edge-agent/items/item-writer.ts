@@ -8,7 +8,7 @@ const FLUSH_MS = 50
  * Delay before a new `confirmedMs` alone is written, ms. The cloud confirms the items every 15 s, and each write wears
  * an SD card. After a crash the items count as at most this much older.
  */
-const CONFIRMED_MS = 60_000
+const CONFIRMED_MS = 300_000
 /** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
 /**
@@ -80,7 +80,7 @@ export class ItemWriter {
   }
 
   /**
-   * Call it after `confirmedMs` has changed. Writes the progress with the next rows, or within a minute; at once if the
+   * Call it after `confirmedMs` has changed. Writes the progress with the next rows, or within five minutes; at once if the
    * replica was never complete before.
    */
   noteConfirmed(isFirst: boolean): void {

@@ -294,6 +294,12 @@ export class Ledger {
 
   close(): void {
     this.commits.close()
+    if (!this.#db.open) return
+    try {
+      this.commits.now(() => this.journal.storeAcked())
+    } catch {
+      // After the next start the agent sends some rows again.
+    }
     this.#db.close()
   }
 

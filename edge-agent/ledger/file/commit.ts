@@ -28,6 +28,7 @@ class Transactions {
   readonly #begin: Statement
   readonly #commit: Statement
   readonly #rollback: Statement
+  readonly #changedRows: Statement<[], number>
   #failure: LedgerFailure | undefined
   #isFull = false
 
@@ -37,6 +38,11 @@ class Transactions {
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#rollback = db.prepare('ROLLBACK')
+    this.#changedRows = db.prepare<[], number>('SELECT total_changes()').pluck()
+  }
+
+  get changedRows(): number {
+    return this.#changedRows.get() ?? 0
   }
 
   get failure(): LedgerFailure | undefined {
@@ -158,6 +164,11 @@ export class Commits {
 
   get failure(): LedgerFailure | undefined {
     return this.#transactions.failure
+  }
+
+  /** Number of rows that were changed since the ledger was opened. A transaction that changes none flushes nothing. */
+  get changedRows(): number {
+    return this.#transactions.changedRows
   }
 
   /** True if the last transaction failed because the disk is full. */

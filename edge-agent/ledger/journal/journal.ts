@@ -297,20 +297,11 @@ export class Journal {
   }
 
   /**
-   * Marks all rows up to `seq` as acknowledged. Returns false if `hash` belongs to another chain. Call it inside a
-   * transaction.
-   */
-  acknowledge(seq: number, hash: string): boolean {
-    if (!this.acknowledgeInMemory(seq, hash)) return false
-    this.#storeAcked()
-    return true
-  }
-
-  /**
-   * Like `acknowledge`, but changes only the memory. After a crash the agent sends these rows again, and the cloud
+   * Marks all rows up to `seq` as acknowledged, in memory. Returns false if `hash` belongs to another chain. The next row
+   * stores the mark, too, or `storeAcked`. After a crash before that, the agent sends these rows again, and the cloud
    * ignores duplicates.
    */
-  acknowledgeInMemory(seq: number, hash: string): boolean {
+  acknowledge(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
     this.#acked = Math.max(this.#acked, seq)
     return true
@@ -361,7 +352,7 @@ export class Journal {
 
   /** Deletes acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void {
-    this.#storeAcked()
+    this.storeAcked()
     // The number of bytes continues from the last acknowledged row.
     if (this.#size) void this.waitingBytes
     // The last acknowledged row stays, because the next batch contains its hash.
@@ -382,6 +373,7 @@ export class Journal {
     const seq = this.#head.seq + 1
     const hash = rowHash(this.#head.hash, seq, text)
     this.#rows.insert({ seq, hash, body: text }, atMs)
+    this.storeAcked()
     this.#head = { seq, hash }
     return seq
   }
@@ -391,7 +383,7 @@ export class Journal {
   }
 
   #readAcked(): number {
-    return Number(this.#metadata.get('acked') ?? 0)
+    return Number(this.#metadata.getCached('acked') ?? 0)
   }
 
   #setAcked(seq: number): void {
@@ -399,8 +391,14 @@ export class Journal {
     this.#metadata.set('acked', String(seq))
   }
 
-  #storeAcked(): void {
-    if (this.#readAcked() < this.#acked) this.#setAcked(this.#acked)
+  /** Number of acknowledged rows that the disk does not know as such. */
+  get unstoredAcks(): number {
+    return Math.max(0, this.#acked - this.#readAcked())
+  }
+
+  /** Stores the number of the last acknowledged row. Call it inside a transaction. */
+  storeAcked(): void {
+    if (this.unstoredAcks > 0) this.#setAcked(this.#acked)
   }
 
   /**

@@ -9,8 +9,10 @@ import type { MessageSigner } from '../login/sign-messages.ts'
 /** Maximum bytes of the rows in a batch. A longer row gets a batch of its own. */
 const BATCH_BYTES = 120_000
 
-/** While further acknowledgements are due, the outbox stores only every fourth acknowledgement. */
+/** While further acknowledgements are due, the outbox applies only every fourth acknowledgement to its claims and tags. */
 const STORE_EVERY = 4
+/** Rows that the agent sends again after a crash, at most: it stores an acknowledgement of so many rows at once. */
+const RESENT_LIMIT = 400
 
 interface OutboxParts {
   ledger: Ledger
@@ -129,8 +131,11 @@ export class Outbox {
     let isMore = false
     const isStored = commits.now(() => {
       if (!journal.acknowledge(seq, head)) return false
+      const before = commits.changedRows
       claims.noteAcknowledged(seq, iat)
       if (items) isMore = till.acknowledge(seq, items, unapplied)
+      // The next row stores it in its own commit: a commit for each acknowledgement wears an SD card.
+      if (commits.changedRows > before || journal.unstoredAcks >= RESENT_LIMIT) journal.storeAcked()
       return true
     })
     if (isMore && items) void this.#acknowledgeTags(seq, items, unapplied)
@@ -149,7 +154,7 @@ export class Outbox {
   }
 
   #noteInMemory({ seq, head }: AckClaims): boolean {
-    return this.#parts.ledger.journal.acknowledgeInMemory(seq, head)
+    return this.#parts.ledger.journal.acknowledge(seq, head)
   }
 
   /**
