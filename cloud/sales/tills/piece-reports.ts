@@ -104,7 +104,7 @@ export async function reportReturn(
   // A sale that this recorder knew before its return may have got a later time than its own (`timeAfterAll`).
   const ofClock = [...known.values()].flat().filter((report) => {
     const isSameClock = isNow || report.agent_id === (back.agentId ?? '')
-    return !isReturn(report) && isSameClock && report.at_ms >= back.storedMs
+    return !isReturn(report) && isSameClock && report.at_ms > back.storedMs
   })
   const storedAt = await storedTimesOf(
     db,

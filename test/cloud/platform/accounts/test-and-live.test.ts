@@ -19,6 +19,7 @@ const EMPTY_HERE: Record<string, string> = {
   item_refresh: 'made when a product with tags changes, and a job empties it',
   token_revocation: 'made only if more tokens end than one transaction revokes',
   stock_reservation: 'made by open baskets with products that have a stock level',
+  agent_outage: 'made when an agent was silent for minutes',
   image_room: 'made when a picture is uploaded',
   staff_notice: 'made only while a browser gets notices about alarms',
   push_delivery: 'made in live mode only; the sandbox logs each notice',
