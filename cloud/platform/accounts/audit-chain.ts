@@ -2,6 +2,7 @@ import type { Db, Database } from '../persistence/database.ts'
 import type { Row } from '../persistence/schema.ts'
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../operations/idempotency.ts'
+import { yieldToEventLoop } from '../operations/job-steps.ts'
 import { prepared } from '../persistence/prepared.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
@@ -45,16 +46,21 @@ const seal = prepared((db, p: { entryId: string; seq: number; previous: string; 
     .where('entry_id', '=', p.entryId),
 )
 
-/** Seals all entries older than 5 s and resolves to their number. One process seals at a time. */
+/**
+ * Seals all entries older than 5 s and resolves to their number. One process seals at a time. Accounts take turns, so that
+ * many entries of one delay no other.
+ */
 export async function sealAudit(database: Database, nowMs: number): Promise<number> {
   const beforeMs = nowMs - SETTLED_MS
-  let sealed = 0
-  for (;;) {
-    const rows = await unsealed(database.reads, beforeMs).select(['tenant']).limit(1).execute()
-    const [next] = rows
-    if (!next) return sealed
-    for (let count = SEALED_AT_ONCE; count === SEALED_AT_ONCE; sealed += count)
-      count = await database.writeAlone('sealAudit', (db) => sealSome(db, next.tenant, beforeMs))
+  const nextOf = (after: string) => unsealed(database.reads, beforeMs).select('tenant').where('tenant', '>', after)
+  for (let [sealed, ofRound, after] = [0, 0, '']; ;) {
+    const next = await nextOf(after).orderBy('tenant').limit(1).executeTakeFirst()
+    if (!next && ofRound === 0) return sealed
+    const count = next ? await database.writeAlone('sealAudit', (db) => sealSome(db, next.tenant, beforeMs)) : 0
+    sealed += count
+    ofRound = next ? ofRound + count : 0
+    after = next?.tenant ?? ''
+    await yieldToEventLoop()
   }
 }
 

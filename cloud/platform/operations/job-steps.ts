@@ -87,13 +87,15 @@ interface DueRows<T> extends Pick<AccountTurns<number>, 'job' | 'accounts'> {
   read(db: Db, tenant: string, page: { limit: number; offset: number }): Promise<readonly T[]>
   /** Processes one row. Must have no effect if another process has already processed it. */
   process(row: T): Promise<void>
+  /** True: the rows of a turn are processed at the same time, and share a commit on SQLite. */
+  readonly together?: boolean
 }
 
 /** Processes due rows in turns of their accounts. A failed row is logged and stays due; the account's next row follows. */
 export function processDue<T>(
   database: Database,
   services: Pick<Services, 'log' | 'platform'>,
-  { job, accounts, read, process }: DueRows<T>,
+  { job, accounts, read, process, together = false }: DueRows<T>,
 ): Promise<boolean> {
   return inTurns<number>(database, services, {
     job,
@@ -101,14 +103,18 @@ export function processDue<T>(
     async turn(tenant, failedBefore = 0) {
       let failed = failedBefore
       const rows = await read(database.reads, tenant, { limit: ROWS, offset: failed })
-      for (const row of rows) if (!(await isProcessed(services.log, job, () => process(row)))) failed++
+      const settle = async (row: T) => {
+        if (!(await isProcessed(services.log, job, () => process(row)))) failed++
+      }
+      if (together) await Promise.all(rows.map(settle))
+      else for (const row of rows) await settle(row)
       return rows.length < ROWS ? undefined : failed
     },
   })
 }
 
 /** Accounts with rows whose time has come, the longest waiting first. */
-export async function accountsDue<T extends 'purchase' | 'pickup_order' | 'till_sale' | 'till_return'>(
+export async function accountsDue<T extends 'purchase' | 'pickup_order' | 'till_sale' | 'till_return' | 'offer_group'>(
   db: Db,
   table: T,
   time: keyof Schema[T],

@@ -1,6 +1,7 @@
 import { pruneAudit } from '../../platform/accounts/audit-chain.ts'
 import { publishLedgerDays } from '../../protection/store-policy/policy-document.ts'
 import { daysOf, deletedBeforeMs, type KeepDays } from '../../platform/foundation/config.ts'
+import { yieldToEventLoop } from '../../platform/operations/job-steps.ts'
 import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
@@ -126,6 +127,7 @@ async function perStore(
   for (const { store_id: storeId } of stores) {
     deleted += await deleteOf(storeId, BATCH - deleted)
     if (deleted >= BATCH) break
+    await yieldToEventLoop()
   }
   return deleted
 }
@@ -188,6 +190,7 @@ const oldJournalRows: RetentionRule = {
     for (const { ledger_id: ledgerId } of ledgers) {
       deleted += await deleteJournal(scope, ledgerId, beforeMs)
       if (deleted >= BATCH) break
+      await yieldToEventLoop()
     }
     return deleted
   },

@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
-import { logJobFailure } from '../../platform/foundation/log.ts'
+import { accountsDue, processDue } from '../../platform/operations/job-steps.ts'
 import { startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
@@ -8,14 +8,10 @@ import type { Database } from '../../platform/persistence/database.ts'
 import { emitPublished } from './make-offer.ts'
 import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
-import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
+import { nextDue, readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
 /** Polling interval, ms. Other processes and clock changes do not notify the job, so it polls. */
 const POLL_MS = 30_000
-/** Offers per read. */
-const READ_LIMIT = 100
-/** Maximum number of concurrent transactions. On SQLite, concurrent transactions share a commit. */
-const AT_ONCE = 10
 const NAME = 'due offers'
 
 /**
@@ -32,19 +28,22 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
   })
 }
 
-/** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more offers are due now. */
+/**
+ * Moves due offers in turns of their accounts: at midnight, thousands of one account may be due. Returns the ms until the
+ * next offer is due; 0 or less if more offers are due now.
+ */
 async function moveDue(database: Database, services: Services): Promise<number> {
-  const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
-  const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
-  const good = await runConcurrently(
-    due.map((row) => () => moveAlone(database, services, row)),
-    services,
-  )
-  if (!good) return POLL_MS
-  if (due.length === READ_LIMIT) return 0
-  const next = rows[due.length]
-  return next ? (next.due_ms ?? 0) - services.platform.clock.wall() : POLL_MS
+  const isMore = await processDue(database, services, {
+    job: NAME,
+    accounts: (db) => accountsDue(db, 'offer_group', 'due_ms', nowMs),
+    read: (db, account, page) => readDue(db, account, nowMs, page),
+    process: (offer) => moveAlone(database, services, offer),
+    together: true,
+  })
+  if (isMore) return 0
+  const nextMs = await nextDue(database.reads, nowMs)
+  return nextMs === undefined ? POLL_MS : Math.max(1, nextMs - services.platform.clock.wall())
 }
 
 /** Thrown to roll back if another process has already moved the offer. */
@@ -90,18 +89,4 @@ async function moveOffer(call: Call, groupId: string): Promise<boolean> {
     )
   call.changed(group.lead_id)
   return true
-}
-
-/** Runs tasks in groups and logs failures; a failure stops no other task. Resolves to true if all succeeded. */
-async function runConcurrently(tasks: readonly (() => Promise<void>)[], { log }: Services): Promise<boolean> {
-  let good = true
-  for (let i = 0; i < tasks.length; i += AT_ONCE) {
-    const results = await Promise.allSettled(tasks.slice(i, i + AT_ONCE).map((task) => task()))
-    for (const result of results) {
-      if (result.status === 'fulfilled') continue
-      logJobFailure(log, result.reason, NAME)
-      good = false
-    }
-  }
-  return good
 }

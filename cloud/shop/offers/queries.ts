@@ -175,16 +175,24 @@ export async function updateGroup(
   return (await changedRows(db, update)) === 1
 }
 
-/** Offers with a pending move, the earliest first. */
-export function readDue(db: Db, limit: number) {
+/** Offers of an account that must change their status now, the longest due first. */
+export function readDue(db: Db, tenant: string, nowMs: number, { limit, offset }: { limit: number; offset: number }) {
   return db
     .selectFrom('offer_group')
-    .select(['group_id', 'tenant', 'due_ms'])
-    .where('due_ms', 'is not', null)
+    .select(['group_id', 'tenant'])
+    .where('tenant', '=', tenant)
+    .where('due_ms', '<=', nowMs)
     .orderBy('due_ms')
     .orderBy('group_id')
     .limit(limit)
+    .offset(offset)
     .execute()
+}
+
+/** When the next offer that is not due yet must change its status, ms since 1970. */
+export async function nextDue(db: Db, nowMs: number): Promise<number | undefined> {
+  const query = db.selectFrom('offer_group').select('due_ms').where('due_ms', '>', nowMs).orderBy('due_ms').limit(1)
+  return (await query.executeTakeFirst())?.due_ms ?? undefined
 }
 
 /** For each EAN, the number of these stores that sell it. */

@@ -150,7 +150,8 @@ const OFFERS: readonly string[] = [
     discount_percent bigint NOT NULL, product_count bigint NOT NULL, store_count bigint NOT NULL, created_ms bigint NOT NULL,
     updated_ms bigint NOT NULL, rev bigint NOT NULL)`,
   `CREATE INDEX offer_group_by_tenant ON offer_group (tenant, lead_id)`,
-  `CREATE INDEX offer_group_by_due ON offer_group (due_ms) WHERE due_ms IS NOT NULL`,
+  `CREATE INDEX offer_group_by_due ON offer_group (due_ms, tenant) WHERE due_ms IS NOT NULL`,
+  `CREATE INDEX offer_group_due_of_tenant ON offer_group (tenant, due_ms, group_id) WHERE due_ms IS NOT NULL`,
   // Products at the prices of some branches: JSON of cloud/shop/offers/offer-products.ts.
   `CREATE TABLE offer_list (
     list_id text PRIMARY KEY, tenant text NOT NULL, products text NOT NULL, discount_percent bigint NOT NULL)`,
