@@ -17,7 +17,7 @@ const RETRY_FOR_MS = 30 * 86_400_000
 /** Maximum rows per transaction. Long rows are fewer (`readPageWithinText`). */
 const PAGE = 500
 /** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the account's others. */
-const PAGES_LIMIT = 20
+const PAGES_LIMIT = 100
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'
