@@ -323,7 +323,10 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       expect(await violations(page)).toEqual([])
       // A link does not lead away to the page of the proxy.
       const before = page.url()
+      // The page asks for itself first: this must have met the proxy before the cloud is back, or the link leads on.
+      const asked = page.waitForResponse((response) => response.url() === before)
       await page.locator('nav.bottom a').first().click()
+      await asked
       await banner.waitFor()
       expect(page.url()).toBe(before)
       await page.unroute(/\/console/)
