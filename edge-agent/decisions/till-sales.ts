@@ -29,6 +29,7 @@ import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
+import { MAY_BE_SOLD } from '../items/till-tags.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StoredSale } from '../ledger/till-reports.ts'
 import {
@@ -253,7 +254,7 @@ export class TillSales {
     const [epoch, seq] = this.#parts.items.position()
     const isBack = (name: string) => {
       const tag = this.#known(name)
-      if (tag?.status !== 'sellable' && tag?.status !== 'returned') return false
+      if (!tag || !MAY_BE_SOLD.has(tag.status)) return false
       return tag.ver === null || tag.epoch > epoch || (tag.epoch === epoch && tag.ver > seq)
     }
     const back = new Set(pieces.flatMap(({ names }) => names.filter(isBack)))

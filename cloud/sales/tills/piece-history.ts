@@ -49,124 +49,143 @@ export const CLOCKS_DIFFER_MS = 60_000
 /**
  * Finds what happened to a piece that tills sold and took back, in whatever order their reports arrived. A piece belongs
  * to its first sale until it comes back. Where the clocks of two agents leave the order open, the return is the later
- * one, so that goods on the shelf alarm.
+ * one, so that goods on the shelf alarm. `voided`: sales of the piece that became void.
  */
 export function historyOf(
   sales: readonly SaleOfPiece[],
-  allReturns: readonly ReturnOfPiece[],
-  others?: MoveByOthers,
+  returns: readonly ReturnOfPiece[],
+  { others, voided = [] }: { others?: MoveByOthers | undefined; voided?: readonly SaleOfPiece[] } = {},
 ): PieceHistory {
-  const returns = new Map<string, string | undefined>()
   const keys = new Set(sales.map(({ key }) => key))
-  const namedAt = new Map<string, number>()
-  for (const { saleKey, key, atMs } of allReturns) {
-    if (saleKey === undefined || !keys.has(saleKey) || returns.has(saleKey)) continue
-    returns.set(saleKey, key)
-    namedAt.set(saleKey, atMs)
-  }
-  const unnamed = allReturns.filter(({ saleKey, namesTag }) => saleKey === undefined || namesTag)
-  const endings: Ending[] = inTime([...unnamed, ...(others ? [others] : [])])
-  const piece = new Piece(returns, namedAt)
-  const isNamed = new Set(returns.keys())
-  for (const sale of inTime(sales.filter(({ key, isAgain }) => isAgain || !isNamed.has(key)))) {
-    for (const ending of earlierThan(sale, endings)) piece.end(ending)
-    // Its own return is named, but its seller also knew of one before.
-    if (isNamed.has(sale.key)) piece.knowReturnBefore(sale)
-    else piece.sell(sale)
-  }
-  for (const ending of endings) piece.end(ending)
-  return { owner: piece.owner, isBack: piece.isBack, returns }
+  // A return of a sale that is not here says nothing about this piece, unless it names the tag.
+  const backs = returns.filter((back) => back.saleKey === undefined || back.namesTag || keys.has(back.saleKey))
+  const piece = new Piece(namedReturns(backs, keys), inTime<Ending>([...(others ? [others] : []), ...backs]))
+  const isVoid = new Set(voided)
+  for (const sale of inTime([...sales, ...voided])) piece.sell(sale, isVoid.has(sale))
+  return piece.end()
+}
+
+/** The first return that names each of these sales, by the key of the sale. */
+function namedReturns(returns: readonly ReturnOfPiece[], keys: ReadonlySet<string>): Map<string, ReturnOfPiece> {
+  const named = new Map<string, ReturnOfPiece>()
+  for (const back of returns)
+    if (back.saleKey !== undefined && keys.has(back.saleKey) && !named.has(back.saleKey)) named.set(back.saleKey, back)
+  return named
 }
 
 type Ending = ReturnOfPiece | MoveByOthers
 
 /** A piece while its history is followed. */
 class Piece {
-  owner: string | undefined
-  isBack: boolean
+  #owner: string | undefined
+  #isBack = false
+  /** True if nothing was sold since the last return, or since a sale that became void. */
+  #isReturned = false
   readonly #returns: Map<string, string | undefined>
-  /** Sales whose return the till named, with its time. */
-  readonly #namedAt: ReadonlyMap<string, number>
+  /** The return of each sale that a till named. */
+  readonly #named: ReadonlyMap<string, ReturnOfPiece>
+  /** What has not ended anything yet, in time. */
+  #endings: readonly Ending[]
+  readonly #sold = new Set<string>()
   /** What ended because the next seller knew of a return that is not here yet. */
   readonly #missing: { key: string | undefined; next: SaleOfPiece }[] = []
-  /** Sales that others ended: a return about one may follow. */
+  /** Sales that own the piece no more, or never did, without a return: one may follow. */
   readonly #ended: string[] = []
-  /** True if nothing was sold since the last return. */
-  #isReturned = false
 
-  constructor(returns: Map<string, string | undefined>, namedAt: ReadonlyMap<string, number>) {
-    this.#returns = returns
-    this.#namedAt = namedAt
-    this.isBack = namedAt.size > 0
+  constructor(named: ReadonlyMap<string, ReturnOfPiece>, endings: readonly Ending[]) {
+    this.#named = named
+    this.#endings = endings
+    this.#returns = new Map([...named].map(([saleKey, { key }]) => [saleKey, key]))
+  }
+
+  /** The next sale. One that became void sold nothing, but its seller had the piece. */
+  sell(sale: SaleOfPiece, isVoid: boolean): void {
+    for (const ending of earlierThan(
+      sale,
+      this.#endings.filter((each) => this.#mayEnd(each)),
+    ))
+      this.#apply(ending)
+    if (sale.isAgain && (this.#owner !== undefined || !this.#isReturned)) this.#knowReturnBefore(sale)
+    if (!isVoid) this.#sold.add(sale.key)
+    if (this.#owner !== undefined) {
+      if (!isVoid) this.#ended.push(sale.key)
+      return
+    }
+    if (!isVoid) this.#owner = sale.key
+    this.#isBack = false
+    this.#isReturned = isVoid
+  }
+
+  /** What happened after all sales. */
+  end(): PieceHistory {
+    for (const ending of this.#endings) this.#apply(ending)
+    return { owner: this.#owner, isBack: this.#isBack, returns: this.#returns }
+  }
+
+  /** A return that names a sale is later than the sale, whatever the clocks tell. */
+  #mayEnd(ending: Ending): boolean {
+    const saleKey = 'key' in ending ? ending.saleKey : undefined
+    return saleKey === undefined || !this.#named.has(saleKey) || this.#sold.has(saleKey)
   }
 
   /** Ends what was before a sale whose seller knew that the piece had come back. */
-  knowReturnBefore(sale: SaleOfPiece): void {
-    const { owner } = this
-    if (!sale.isAgain || (owner === undefined && this.#isReturned)) return
-    const key = owner === OTHERS ? undefined : owner
-    this.#missing.push({ key, next: sale })
-    if (key !== undefined) this.#returns.set(key, undefined)
-    this.owner = undefined
+  #knowReturnBefore(sale: SaleOfPiece): void {
+    const owner = this.#owner === OTHERS ? undefined : this.#owner
+    const named = owner === undefined ? undefined : this.#named.get(owner)
+    if (named && this.#endings.includes(named) && !(named.namesTag && isSurelyBefore(sale, named)))
+      return this.#apply(named)
+    this.#missing.push({ key: owner, next: sale })
+    if (owner !== undefined && !named) this.#returns.set(owner, undefined)
+    this.#owner = undefined
   }
 
-  sell(sale: SaleOfPiece): void {
-    this.knowReturnBefore(sale)
-    if (this.owner === undefined) this.isBack = false
-    this.owner ??= sale.key
-    this.#isReturned = false
-  }
-
-  end(ending: Ending): void {
+  #apply(ending: Ending): void {
+    this.#endings = this.#endings.filter((each) => each !== ending)
     if ('key' in ending) this.#takeBack(ending)
     else this.#move(ending)
   }
 
   #takeBack(back: ReturnOfPiece): void {
-    const i = this.#missing.findIndex(({ next }) => isBefore(back, next))
+    const { saleKey } = back
+    const isOfOwner = saleKey !== undefined && saleKey === this.#owner
+    // It is about a sale that owns the piece no more, or never did.
+    if (saleKey !== undefined && !isOfOwner && !back.namesTag) return
+    const i = isOfOwner ? -1 : this.#missing.findIndex(({ next }) => isBefore(back, next))
     const [found] = i < 0 ? [] : this.#missing.splice(i, 1)
-    if (back.saleKey !== undefined) {
-      if (found) return
-      if (this.owner !== undefined && this.owner !== OTHERS) this.#returns.set(this.owner, undefined)
-    } else {
-      const ended = found ? found.key : this.owner === undefined ? this.#ended.pop() : this.owner
-      if (ended !== undefined && ended !== OTHERS) this.#returns.set(ended, back.key)
-      if (found) return
-    }
-    this.isBack ||= this.owner !== undefined
-    this.owner = undefined
+    const ended = found ? found.key : (this.#owner ?? this.#ended.pop())
+    if (ended !== undefined && ended !== OTHERS && !this.#named.has(ended))
+      this.#returns.set(ended, saleKey === undefined ? back.key : undefined)
+    if (found) return
+    this.#isBack ||= this.#owner !== undefined
+    this.#owner = undefined
     this.#isReturned = true
   }
 
-  #move({ atMs, owner }: MoveByOthers): void {
-    const former = this.owner
-    if (former !== undefined && former !== OTHERS && former !== owner) {
+  #move({ owner }: MoveByOthers): void {
+    const former = this.#owner
+    if (former !== undefined && former !== OTHERS && former !== owner && !this.#named.has(former)) {
       this.#returns.set(former, undefined)
       this.#ended.push(former)
     }
-    const isReturned = owner !== undefined && (this.#namedAt.get(owner) ?? -1) >= atMs
-    this.owner = isReturned ? undefined : owner
-    this.isBack = isReturned
+    this.#owner = owner
+    this.#isBack = false
   }
 }
 
 /**
- * Takes the endings out of the list that are surely before a sale: by the clocks, or because another ending is that is
- * surely later.
+ * The endings that are surely before a sale: by the clocks, or because another ending is that is surely later.
  */
-function earlierThan(sale: SaleOfPiece, endings: Ending[]): Ending[] {
+function earlierThan(sale: SaleOfPiece, endings: readonly Ending[]): Ending[] {
   const sure = endings.filter((ending) => isSurelyBefore(ending, sale))
-  const earlier = endings.filter((ending) => sure.some((each) => each === ending || isSurelyBefore(ending, each)))
-  endings.splice(0, endings.length, ...endings.filter((ending) => !earlier.includes(ending)))
-  return earlier
+  return endings.filter((ending) => sure.some((each) => each === ending || isSurelyBefore(ending, each)))
 }
 
 /** True if the clocks leave no doubt. One agent has one clock, and what others do is known by the cloud's. */
-function isSurelyBefore(ending: Ending, than: Ending | SaleOfPiece): boolean {
+function isSurelyBefore(first: Ending | SaleOfPiece, than: Ending | SaleOfPiece): boolean {
   const agentOf = (each: Ending | SaleOfPiece) => ('agentId' in each ? each.agentId : undefined)
-  const isOfOthers = !('key' in ending)
-  const marginMs = isOfOthers || agentOf(ending) === agentOf(than) ? 0 : CLOCKS_DIFFER_MS
-  return ending.atMs < than.atMs - marginMs
+  const isOfOthers = !('key' in first)
+  const marginMs = isOfOthers || agentOf(first) === agentOf(than) ? 0 : CLOCKS_DIFFER_MS
+  return first.atMs < than.atMs - marginMs
 }
 
 function inTime<T extends { atMs: number }>(list: readonly T[]): T[] {

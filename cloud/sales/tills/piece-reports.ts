@@ -10,7 +10,7 @@ import {
   type PieceHistory,
   type SaleOfPiece,
 } from './piece-history.ts'
-import { isReturn, pieceReports, saveReports, storedTimesOf } from './queries.ts'
+import { allPieceReports, isReturn, pieceReports, saveReports, storedTimesOf } from './queries.ts'
 
 type Report = Row<'piece_report'>
 type Item = Row<'protected_item'>
@@ -110,8 +110,9 @@ export async function reportReturn(
     db,
     ofClock.map((report) => report.report_key),
   )
+  const isOfClock = new Set(ofClock)
   const isBefore = (report: Report) =>
-    ofClock.includes(report) && (storedAt.get(report.report_key) ?? Infinity) <= back.storedMs
+    isOfClock.has(report) && (storedAt.get(report.report_key) ?? Infinity) <= back.storedMs
   const returned = items.map((item): Report => {
     const reports = known.get(item.item_id) ?? []
     const storedMs = isNow ? timeAfterAll(back.storedMs, item, reports) : back.storedMs
@@ -151,28 +152,21 @@ export async function movesByOthers(
   )
 }
 
-/** History of a piece by the reports about it. `next`: a sale that is about to be reported. */
+/** History of a piece by the reports about it. `voided`: its sales that became void. `next`: one that is about to be reported. */
 export function historyOfReports(
   reports: readonly Report[],
   others: MoveByOthers | undefined,
-  next?: SaleOfPiece,
+  { voided = [], next }: { voided?: readonly Report[] | undefined; next?: SaleOfPiece } = {},
 ): PieceHistory {
   const of = ({ report_key: key, at_ms: atMs, agent_id }: Report) => ({ key, atMs, agentId: agent_id ?? undefined })
-  const sales = reports.flatMap((report) =>
-    isReturn(report) ? [] : [{ ...of(report), isAgain: report.is_again === 1 }],
-  )
+  const saleOf = (report: Report) => ({ ...of(report), isAgain: report.is_again === 1 })
+  const sales = reports.flatMap((report) => (isReturn(report) ? [] : [saleOf(report)]))
   const returns = reports.flatMap((report) =>
     isReturn(report)
       ? [{ ...of(report), saleKey: report.sale_key ?? undefined, namesTag: report.names_tag === 1 }]
       : [],
   )
-  return historyOf(next ? [...sales, next] : sales, returns, others)
-}
-
-/** The report of a return before this sale, which its seller knew, and whose money is not booked here. */
-function returnedBefore({ report_key: key, at_ms: atMs }: Report) {
-  const money = { purchase_id: null, sale_key: null, is_booked: 1 }
-  return { ...money, report_key: `before ${key}`, at_ms: atMs - 1, is_again: 0, names_tag: 0 }
+  return historyOf(next ? [...sales, next] : sales, returns, { others, voided: voided.map(saleOf) })
 }
 
 /**
@@ -185,19 +179,13 @@ export async function keepReturnsOf(
   { saleKey, voidedMs }: { saleKey: string; voidedMs: number },
   itemIds: readonly string[],
 ): Promise<void> {
-  const reports = await pieceReports(call.db, itemIds)
+  const { reports, voided } = await allPieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
   const backs: Report[] = []
-  // Its seller knew that the piece had come back before, and that report is not here yet: this outlasts the void.
-  const before: Report[] = []
   for (const [itemId, ofItem] of reports) {
-    const { returns } = historyOfReports(ofItem, others.get(itemId))
+    const { returns } = historyOfReports(ofItem, others.get(itemId), { voided: voided.get(itemId) })
     backs.push(...ofItem.filter((report) => report.report_key === returns.get(saleKey)))
-    const sale = ofItem.find((report) => report.report_key === saleKey)
-    const isMissing = [...returns].some(([key, back]) => key !== saleKey && back === undefined)
-    if (sale?.is_again === 1 && isMissing) before.push({ ...sale, ...returnedBefore(sale) })
   }
-  await saveReports(call.db, before)
   await saveReports(
     call.db,
     backs.map((back) =>

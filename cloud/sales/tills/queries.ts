@@ -182,9 +182,8 @@ const reportsOf = preparedForMany((db, itemIds) =>
     .selectFrom('piece_report as r')
     .leftJoin('purchase as p', 'p.purchase_id', 'r.purchase_id')
     .selectAll('r')
-    .where('r.item_id', 'in', itemIds)
-    // What was voided was never sold.
-    .where((eb) => eb.or([eb('p.status', 'is', null), eb('p.status', '<>', 'CANCELLED')])),
+    .select('p.status')
+    .where('r.item_id', 'in', itemIds),
 )
 const upsertReports = preparedInsert((db, rows: readonly Row<'piece_report'>[]) =>
   db
@@ -205,12 +204,25 @@ const requestsOf = preparedForMany((db, returnKeys) =>
   db.selectFrom('till_return').select(['return_key', 'body']).where('return_key', 'in', returnKeys),
 )
 
-/** What tills reported about these pieces, by item, except sales that were voided. */
-export async function pieceReports(
+type ReportsOfPieces = ReadonlyMap<string, Row<'piece_report'>[]>
+
+/** What tills reported about these pieces, by item: sales and returns, and apart the sales that were voided. */
+export async function allPieceReports(
   db: Db,
   itemIds: readonly string[],
-): Promise<ReadonlyMap<string, Row<'piece_report'>[]>> {
-  return groupBy(await reportsOf(db, itemIds), (row) => row.item_id)
+): Promise<{ reports: ReportsOfPieces; voided: ReportsOfPieces }> {
+  const rows = await reportsOf(db, itemIds)
+  const where = (isVoid: boolean) =>
+    groupBy(
+      rows.flatMap(({ status, ...report }) => ((status === 'CANCELLED') === isVoid ? [report] : [])),
+      (report) => report.item_id,
+    )
+  return { reports: where(false), voided: where(true) }
+}
+
+/** What tills reported about these pieces, by item, except sales that were voided: those were never sold. */
+export async function pieceReports(db: Db, itemIds: readonly string[]): Promise<ReportsOfPieces> {
+  return (await allPieceReports(db, itemIds)).reports
 }
 
 /** True for a return. */

@@ -30,7 +30,7 @@ import { factsOfItem, productsOfItems } from '../../protection/authorize/item-fa
 import { recallsIn, type StoreRecalls } from '../../protection/items/recalls.ts'
 import { isSold } from '../../../policy/item-status.ts'
 import type { Doubt } from './doubts.ts'
-import { isReturn, isWaitingReturn, pieceReports, soldAtTills } from './queries.ts'
+import { allPieceReports, isReturn, isWaitingReturn, soldAtTills } from './queries.ts'
 import { historyOfReports, movesByOthers, timeAfterAll, type NamedPiece } from './piece-reports.ts'
 
 /** A tag of a sale with its item, if the item exists in the store's account. */
@@ -341,7 +341,7 @@ async function standingsOf(
     if (known) known.tags.push(tag)
     else named.set(item.item_id, { item, tags: [tag] })
   }
-  const reports = await pieceReports(call.db, [...named.keys()])
+  const { reports, voided } = await allPieceReports(call.db, [...named.keys()])
   const knew = knewOf(call, agent)
   const pieces = [...named.values()].map((each) => ({ item: each.item, ...knew(each.item, each.tags) }))
   // A piece without reports, whose status the recorder knew, has the status of the item.
@@ -367,8 +367,10 @@ async function standingsOf(
       const soldMs = Math.max(storedMs, ...own.map((report) => report.at_ms + 1))
       const atMs = isLater ? occurredMs : knewStatus ? timeAfterAll(soldMs, item, known, agent?.agentId) : soldMs
       const move = others.get(item.item_id)
-      const before = historyOfReports(known, move).owner
-      const { owner, returns } = historyOfReports(known, move, { key, atMs, agentId: agent?.agentId, isAgain })
+      const ended = voided.get(item.item_id)
+      const before = historyOfReports(known, move, { voided: ended }).owner
+      const next = { key, atMs, agentId: agent?.agentId, isAgain }
+      const { owner, returns } = historyOfReports(known, move, { voided: ended, next })
       const isChanged = !knewStatus && move !== undefined && move.atMs > storedMs
       const isOurs = owner === key || returns.has(key)
       // A sale that arrived first may be the second sale of the piece.

@@ -21,7 +21,7 @@ import { endPieces } from './end-pieces.ts'
 import { giveStockBack } from './move-stock.ts'
 import { MAY_BE_SOLD, OTHERS, type PieceHistory } from './piece-history.ts'
 import { EXCHANGE_KEY, historyOfReports, movesByOthers, type NamedPiece } from './piece-reports.ts'
-import { endWaiting, isReturn, pieceReports, piecesOfReport, returnsWith, saveReports } from './queries.ts'
+import { allPieceReports, endWaiting, isReturn, piecesOfReport, returnsWith, saveReports } from './queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
 
 type Report = Row<'piece_report'>
@@ -42,10 +42,10 @@ export async function undoExchange(call: Call, store: Row<'store'>, sale: Row<'t
   const backs = await piecesOfReport(call.db, EXCHANGE_KEY + sale.sale_key)
   if (backs.length === 0) return []
   const itemIds = backs.map((back) => back.item_id)
-  const reports = await pieceReports(call.db, itemIds)
+  const { reports, voided } = await allPieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
   const former = [...reports].flatMap(([itemId, ofItem]) => {
-    const { returns } = historyOfReports(ofItem, others.get(itemId))
+    const { returns } = historyOfReports(ofItem, others.get(itemId), { voided: voided.get(itemId) })
     return ofItem.filter((report) => returns.get(report.report_key) === EXCHANGE_KEY + sale.sale_key)
   })
   await call.db
@@ -86,9 +86,11 @@ export async function settlePieces(
   itemIds: readonly string[],
   until?: Until,
 ): Promise<readonly Booked[]> {
-  const reports = await pieceReports(call.db, itemIds)
+  const { reports, voided } = await allPieceReports(call.db, itemIds)
   const others = await movesByOthers(call, store, reports)
-  const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfReports(ofItem, others.get(id))]))
+  const historyOfItem = (id: string, ofItem: readonly Report[]) =>
+    historyOfReports(ofItem, others.get(id), { voided: voided.get(id) })
+  const pieces = new Map([...reports].map(([id, ofItem]) => [id, historyOfItem(id, ofItem)]))
   const booked = await bookReturns(call, store, reports, pieces, until)
   await moveItems(call, store, reports, pieces)
   return booked

@@ -20,7 +20,7 @@ const back = (key: string, seconds: number, agentId = 'B', saleKey?: string): Re
   saleKey,
 })
 const told = (sales: SaleOfPiece[], returns: ReturnOfPiece[], others?: MoveByOthers) => {
-  const { owner, returns: found } = historyOf(sales, returns, others)
+  const { owner, returns: found } = historyOf(sales, returns, { others })
   return [owner, Object.fromEntries(found)]
 }
 
@@ -77,11 +77,16 @@ describe('the history of a piece', () => {
 
   it('follows a return that names its sale', () => {
     const sales = [sale('s1', 0), sale('s2', 100)]
-    expect(told(sales, [back('r', 300, 'B', 's1')])).toEqual(['s2', { s1: 'r' }])
-    expect(told(sales, [back('r', 300, 'B', 'another')])).toEqual(['s1', {}])
-    // If it names the tag, too, the piece is back, although another sale names it.
+    // However it is told that goods of a sale came back, the piece that belongs to it came back.
     const named = { ...back('r', 300, 'B', 's1'), namesTag: true }
-    expect(told(sales, [named])).toEqual([undefined, { s1: 'r', s2: undefined }])
+    for (const each of [back('r', 300, 'B', 's1'), named, back('r', 300)])
+      expect(told(sales, [each])).toEqual([undefined, { s1: 'r' }])
+    expect(told(sales, [back('r', 300, 'B', 'another')])).toEqual(['s1', {}])
+    // The second sale never had it.
+    expect(told(sales, [back('r', 300, 'B', 's2')])).toEqual(['s1', { s2: 'r' }])
+    expect(told(sales, [{ ...named, saleKey: 's2' }])).toEqual([undefined, { s1: undefined, s2: 'r' }])
+    // It is later than its sale, whatever the clocks tell.
+    expect(told([sale('s1', 400)], [named])).toEqual([undefined, { s1: 'r' }])
     expect(told([sale('s1', 0), sale('s2', 400)], [named])).toEqual(['s2', { s1: 'r' }])
   })
 
@@ -93,13 +98,41 @@ describe('the history of a piece', () => {
     expect(told([sale('s', 200)], [], sold)).toEqual([OTHERS, {}])
     expect(told([sale('s', 200, 'A', true)], [], sold)).toEqual(['s', {}])
     expect(told([], [back('r', 200)], sold)).toEqual([undefined, {}])
-    expect(historyOf([], [back('r', 200)], sold).isBack).toBe(true)
-    expect(historyOf([], [back('r', 0)], sold).isBack).toBe(false)
+    expect(historyOf([], [back('r', 200)], { others: sold }).isBack).toBe(true)
+    expect(historyOf([], [back('r', 0)], { others: sold }).isBack).toBe(false)
     // Staff ended a hold: the goods belong to their sale again.
     const paid = { atMs: 100_000, owner: 's' }
     expect(told([sale('s', 0)], [], paid)).toEqual(['s', {}])
     expect(told([sale('s', 0)], [back('r', 200)], paid)).toEqual([undefined, { s: 'r' }])
     expect(told([sale('s', 0)], [back('r', 200, 'B', 's')], paid)).toEqual([undefined, { s: 'r' }])
     expect(told([sale('s', 0)], [back('r', 50, 'B', 's')], paid)).toEqual(['s', { s: 'r' }])
+  })
+
+  it('takes the return that names the former sale as the one that the next seller knew', () => {
+    const sales = [sale('s1', 0), sale('s2', 100, 'B', true)]
+    const byNumber = back('r1', 70, 'B', 's1')
+    expect(told(sales, [byNumber, back('r2', 130)])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+    expect(told(sales, [byNumber, back('r2', 130, 'C')])).toEqual([undefined, { s1: 'r1', s2: 'r2' }])
+    // The seller of the second sale knew it, although the clocks leave the order open.
+    const withTag = { ...back('r1', 90, 'A', 's1'), namesTag: true }
+    expect(told([sale('s0', -900), ...sales], [back('r0', -500), withTag])).toEqual(['s2', { s0: 'r0', s1: 'r1' }])
+    // Much later, the tag tells that it came back once more.
+    expect(told(sales, [{ ...withTag, atMs: 300_000 }])).toEqual([undefined, { s1: 'r1', s2: undefined }])
+  })
+
+  it('gives the second of two returns to the second of two sales that named the piece', () => {
+    expect(told([sale('s1', 0), sale('s2', 100)], [back('r1', 300), back('r2', 400)])).toEqual([
+      undefined,
+      { s1: 'r1', s2: 'r2' },
+    ])
+  })
+
+  it('takes a sale that became void for a sign that the piece had come back', () => {
+    const voided = [sale('v', 20, 'B')]
+    const { owner } = historyOf([sale('s0', -900), sale('s2', 40)], [back('r', 10)], { voided })
+    expect(owner).toBe('s2')
+    // The next seller knew of the void. The return afterwards is about its own sale.
+    const after = historyOf([sale('s2', 40, 'A', true)], [back('r', 60)], { voided })
+    expect([after.owner, [...after.returns]]).toEqual([undefined, [['s2', 'r']]])
   })
 })
