@@ -151,6 +151,7 @@ export class Agent {
       signer: this.#cloud.key.signer,
       onChanged: () => this.#tillsChanged(),
       onBack: (saleKey, status) => this.sales.endIfAllBack(saleKey, status),
+      onSold: (sales, codes) => this.sales.applyWaiting(sales, codes),
     })
     const { tillNotices } = this
     this.homeCodes = new HomeCodes({ ...this.#base, signer: this.#cloud.key.signer, tillNotices })

@@ -25,6 +25,7 @@ import {
   type TillReturn,
   type TillSale,
 } from '../../policy/till-sale.ts'
+import type { SoldCode } from '../../policy/documents/till-notice.ts'
 import { piecesWithoutTag, productHash } from '../../policy/sold-pieces.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -45,6 +46,7 @@ import {
 } from './assess-sale.ts'
 import { GoodsBack, type SoldPiece } from './goods-back.ts'
 import { returnRow, saleRow, voidRow } from './till-rows.ts'
+import { codeKey, WaitingReturns } from './waiting-returns.ts'
 import { MAX_ENTRIES } from '../../policy/receipts/receipt-claims.ts'
 import type { QueueShares } from './queue-shares.ts'
 import { goodsCode, type KnownSale } from './sale-codes.ts'
@@ -90,10 +92,12 @@ interface TillSalesParts {
 export class TillSales {
   readonly #parts: TillSalesParts
   readonly #back: GoodsBack
+  readonly #waiting: WaitingReturns
 
   constructor(parts: TillSalesParts) {
     this.#parts = parts
     this.#back = new GoodsBack(parts)
+    this.#waiting = new WaitingReturns({ ...parts, back: this.#back })
   }
 
   /**
@@ -146,6 +150,12 @@ export class TillSales {
   endIfAllBack(saleKey: string, status: ItemStatus): void {
     const { ledger, nowMs } = this.#parts
     this.#back.endIfAllBack(saleKey, { status, nowMs: nowMs(), seq: Math.max(1, ledger.journal.head.seq) })
+  }
+
+  /** Applies returns that came here before the sales, which another agent has announced. Runs inside its transaction. */
+  applyWaiting(sales: Iterable<string>, codes: readonly SoldCode[]): void {
+    const { ledger, nowMs } = this.#parts
+    this.#waiting.applyToAnnounced(sales, codes, nowMs(), Math.max(1, ledger.journal.head.seq))
   }
 
   #assertMayRecord(program: string): void {
@@ -240,7 +250,8 @@ export class TillSales {
     till.saveSale(saved)
     // Another agent has announced that the whole sale came back.
     if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
-    if (isPaidNow) this.#applyWaitingReturns(saleKey, nowMs, seq)
+    const atMs = Math.min(nowMs, Date.parse(sale.occurredAt))
+    if (isPaidNow) this.#waiting.apply({ saleKey, codeHashes: sale.codeHashes, atMs }, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { synced: false, ...answer }
   }
@@ -377,10 +388,10 @@ export class TillSales {
         'receipt',
       )
     const sale = saleKey === undefined ? undefined : ledger.till.sale(saleKey)
-    const waits = saleKey !== undefined && (sale === undefined || sale.state === 'open')
+    const waitsFor = sale === undefined || sale.state === 'open' ? (saleKey ?? this.#keyOfCode(request)) : undefined
     const why = announced ? undefined : this.#back.whyNotBack(sale, request)
     if (why) throw new TillRefusal(why.code, why.message, why.path)
-    if (waits && ledger.till.waitingReturns(saleKey).length >= WAITING_RETURNS_LIMIT)
+    if (waitsFor !== undefined && ledger.till.waitingReturns(waitsFor).length >= WAITING_RETURNS_LIMIT)
       throw new TillRefusal(
         'too_many_waiting_returns',
         `${WAITING_RETURNS_LIMIT} returns wait for this sale: send the sale first`,
@@ -406,8 +417,8 @@ export class TillSales {
       returnKey,
       content,
       answer: JSON.stringify(answer),
-      saleKey: waits ? saleKey : null,
-      request: waits ? JSON.stringify(request) : null,
+      saleKey: waitsFor ?? null,
+      request: waitsFor === undefined ? null : JSON.stringify(request),
       storedMs: nowMs,
       seq,
     })
@@ -423,26 +434,10 @@ export class TillSales {
     return another ? undefined : sold?.sale
   }
 
-  /** Applies returns that came before their sale. Which piece of a line came back, only its tag can tell: all alarm. */
-  #applyWaitingReturns(saleKey: string, nowMs: number, seq: number): void {
-    const { till } = this.#parts.ledger
-    const moved = new Set<string>()
-    for (const { request } of till.waitingReturns(saleKey)) {
-      const { lines, ...sent } = JSON.parse(request ?? '{}') as KeptReturn
-      const named = [...tagsOf(sent), ...(lines ?? []).flatMap(tagsOf)]
-      const back =
-        named.length > 0
-          ? named.map(({ kind, id }) => this.#parts.items.keysOf(kind, id))
-          : lines
-            ? this.#back.tagsOfLines(saleKey, new Set(lines.map(({ lineId }) => lineId)))
-            : this.#back.tagsOfSale(saleKey)
-      const to = { status: sent.resellable === true ? 'sellable' : 'returned', nowMs, seq } as const
-      // Several returns may name a tag, or the whole sale. The first counts.
-      const fresh = back.filter(([name = '']) => !moved.has(name))
-      for (const [name = ''] of fresh) moved.add(name)
-      this.#back.moveBack(fresh, to)
-      this.#back.countBack(saleKey, JSON.parse(request ?? '{}') as KeptReturn, to)
-    }
+  /** Under which key a return waits for the sale that printed its code; undefined if several sales printed it. */
+  #keyOfCode({ codeHash }: KeptReturn): string | undefined {
+    const isUnknown = codeHash !== null && this.#parts.ledger.till.salesWithCode(codeHash, 0).length === 0
+    return isUnknown ? codeKey(codeHash) : undefined
   }
 
   /** The tags that a return names, or all of its sale. Throws if it leaves open which tags came back. */

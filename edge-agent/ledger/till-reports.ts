@@ -36,11 +36,12 @@ export interface StoredSale {
   readonly seq: number
 }
 
-interface StoredReturn {
+/** A stored return. */
+export interface StoredReturn {
   readonly returnKey: string
   readonly content: string
   readonly answer: string
-  /** Sale for which it waits, and the return as JSON; null: it does not wait. */
+  /** Key of the sale for which it waits, or of its code (`codeKey`), and the return as JSON; null: it does not wait. */
   readonly saleKey: string | null
   readonly request: string | null
   readonly storedMs: number

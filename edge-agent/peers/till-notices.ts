@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { TILL_NOTICE_LIFE, TillNotice, withoutUnfit } from '../../policy/documents/till-notice.ts'
+import { TILL_NOTICE_LIFE, TillNotice, withoutUnfit, type SoldCode } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { identifiersOf } from '../items/replica.ts'
@@ -52,6 +52,8 @@ interface TillNoticesParts {
   onChanged(): void
   /** Called inside a transaction for a sale of this agent of which goods came back at another one. */
   onBack(saleKey: string, status: ItemStatus): void
+  /** Called inside a transaction with the sales of paid tags, and the codes, that another agent announced. */
+  onSold(sales: ReadonlySet<string>, codes: readonly SoldCode[]): void
 }
 
 /** How long the number of the last acknowledged change waits for the disk, ms. After a crash it is sent again. */
@@ -134,6 +136,7 @@ export class TillNotices {
     const passSeconds = (trust.policy?.policy.tillSales.passByProduct ?? 0) * 60
     let ended = 0
     const back = new Map<string, ItemStatus>()
+    const sold = new Set<string>()
     const before = ledger.till.lastChange
     await ledger.commits.durably(() => {
       for (const tag of tags) {
@@ -151,6 +154,8 @@ export class TillNotices {
         const end = sale === null ? undefined : ledger.till.endSale(sale, isTrusted)
         ended += end?.count ?? 0
         if (sale !== null && tag.status !== 'paid') back.set(sale, tag.status)
+        if (sale !== null && tag.status === 'paid' && !tag.name.startsWith('S') && !tag.name.startsWith('Q'))
+          sold.add(sale)
         // The next sale of a tag has its own right to a release.
         const unsold = [...(end?.names ?? []), ...(tag.status === 'paid' || isEnd ? [] : [tag.name])]
         if (unsold.length > 0 && !ledger.claims.hasNoTags) ledger.claims.forgetTags(identifiersOf(unsold))
@@ -162,6 +167,7 @@ export class TillNotices {
       const latestS = (isForwarded ? Math.min(fromS, iat) : fromS) + RECEIPT_LIFE + CLOCKS_DIFFER_S
       const limited = codes.map((code) => ({ ...code, exp: Math.min(code.exp, latestS) }))
       ledger.till.receiveCodes(limited, iss, trust.policy?.policy.home === agentId ? text : undefined)
+      this.#parts.onSold(sold, limited)
       if (changes) ledger.metadata.set(TAKEN + iss, String(changes.last))
     })
     onChanged()

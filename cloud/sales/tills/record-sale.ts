@@ -313,7 +313,7 @@ async function bookSale(
   await takeExchanged(call, store, by, inStore, others)
   const itemIds = [...rows.pieces.map(({ item }) => item), ...inStore].map((item) => item.item_id)
   const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId }
-  await catchUp(call, store, row, { incoming, codeHashes: sale.codeHashes, itemIds })
+  await catchUp(call, store, row, { incoming, sale, itemIds })
   if (rows.returned.length > 0) notifyGates(call, store.store_id)
   await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
   await insertCodes(
@@ -345,10 +345,11 @@ async function catchUp(
   call: Call,
   store: Row<'store'>,
   row: Row<'till_sale'> & { purchase_id: string },
-  { incoming, codeHashes, itemIds }: { incoming: Incoming; codeHashes: readonly string[]; itemIds: readonly string[] },
+  { incoming, sale, itemIds }: { incoming: Incoming; sale: KeptSale; itemIds: readonly string[] },
 ): Promise<void> {
   await saveSale(call.db, row)
-  const waiting = await returnsAwaiting(call, store, incoming.key, codeHashes)
+  const atMs = Math.min(incoming.recorded.storedMs, Date.parse(sale.occurredAt))
+  const waiting = await returnsAwaiting(call, store, incoming.key, { codeHashes: sale.codeHashes, atMs })
   const voidedMs = incoming.known?.state === 'void' ? incoming.known.stored_ms : Number.POSITIVE_INFINITY
   // Once, and not before each return: a sale has up to 2,000 pieces.
   const [first] = waiting

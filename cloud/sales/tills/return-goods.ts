@@ -51,6 +51,7 @@ import {
   type ReturnMade,
   type ReturnResult,
 } from './returned-tags.ts'
+import { CLOCKS_DIFFER_MS } from './piece-history.ts'
 import { reportReturn } from './piece-reports.ts'
 import { endPieces } from './end-pieces.ts'
 import { giveStockBack } from './move-stock.ts'
@@ -157,14 +158,18 @@ async function reportEarlier(
 
 const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
-/** The returns that wait for this sale, or for one with these codes, the oldest first. */
-export function returnsAwaiting(
+/**
+ * The returns that wait for this sale, or for one with these codes, the oldest first. A till may print a code again, so a
+ * return by code waits for no sale after it. `atMs`: when the sale was.
+ */
+export async function returnsAwaiting(
   { db }: Call,
   { store_id: storeId }: Row<'store'>,
   saleKey: string,
-  codeHashes: readonly string[],
+  { codeHashes, atMs }: { codeHashes: readonly string[]; atMs: number },
 ): Promise<Row<'till_return'>[]> {
-  return waitingReturns(db, storeId, [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)])
+  const waiting = await waitingReturns(db, storeId, [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)])
+  return waiting.filter(({ sale_key, stored_ms }) => sale_key === saleKey || atMs <= stored_ms + CLOCKS_DIFFER_MS)
 }
 
 /** Applies a return that waited for its sale. What contradicts the sale becomes an exception. */

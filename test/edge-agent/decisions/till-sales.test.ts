@@ -404,6 +404,24 @@ describe('a till at an agent', () => {
     expect(statuses()).toEqual(['returned', 'sellable'])
   })
 
+  it('applies a return by code to the sale before it, and not to one that prints the code again', async () => {
+    await open()
+    const [a, b] = [await newItem(), await newItem()]
+    await cut()
+    const occurredAt = new Date(store.world.clock.wall()).toISOString()
+    expect(await post('/v1/returns', { returnId: 'r1', code: 'printed-code' })).toMatchObject({
+      body: { waiting: true },
+    })
+    const status = (epc: string) => store.agent.items.find('epc', epc)?.status
+    await store.world.advance(120_000)
+    await post('/v1/sales', sale([b], { receiptCodes: ['printed-code'] }))
+    expect(status(b)).toBe('paid')
+    await post('/v1/sales', sale([a], { occurredAt, receiptCodes: ['printed-code'] }))
+    expect(status(a)).toBe('returned')
+    await join()
+    expect([status(a), status(b)]).toEqual(['returned', 'paid'])
+  })
+
   it('takes ten returns before their sale, and moves each tag once when it comes', async () => {
     await open()
     await cut()
