@@ -150,7 +150,7 @@ export class Agent {
       ...this.#base,
       signer: this.#cloud.key.signer,
       onChanged: () => this.#tillsChanged(),
-      onBack: (saleKey, status) => this.sales.endIfAllBack(saleKey, status),
+      onBack: (saleKey, status) => this.sales.ended(saleKey, status),
       onSold: (sales, codes) => this.sales.applyWaiting(sales, codes),
     })
     const { tillNotices } = this

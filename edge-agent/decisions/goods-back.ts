@@ -216,7 +216,7 @@ export class GoodsBack {
 
   /**
    * Undoes that goods came back with a sale that becomes void: they belong to their former sales again. What happened to
-   * a tag since stays. The receipt of a former sale that ended thereby stays ended.
+   * a tag since stays. A former sale that ended thereby stays ended: its tags belong to no sale, or its end would count.
    */
   undoExchange(
     { returned, seq }: Pick<StoredSale, 'returned' | 'seq'>,
@@ -227,7 +227,11 @@ export class GoodsBack {
       const own = names.filter((name) => till.tag(name)?.seq === seq)
       const [first] = own
       if (first === undefined || was === undefined) return []
-      for (const name of own) till.saveTag(name, was, to.nowMs, to.seq, till.tag(name)?.sale ?? null)
+      for (const name of own) {
+        const sale = till.tag(name)?.sale ?? null
+        const isOver = sale !== null && till.tag(`R${sale}`) !== undefined
+        till.saveTag(name, was, to.nowMs, to.seq, isOver ? null : sale)
+      }
       return [{ tag: first.slice(1), itemStatus: was }]
     })
   }

@@ -146,10 +146,17 @@ export class TillSales {
     return answer
   }
 
-  /** Ends the receipt of a sale of which another agent announced that goods came back, if nothing is left of it. */
-  endIfAllBack(saleKey: string, status: ItemStatus): void {
+  /**
+   * Follows what another agent announced of a sale: goods of it came back, so its receipt may end, or it is void, so that
+   * goods which came back with it belong to their former sales again. Only its recorder knows those goods.
+   */
+  ended(saleKey: string, status: ItemStatus): void {
     const { ledger, nowMs } = this.#parts
     this.#back.endIfAllBack(saleKey, { status, nowMs: nowMs(), seq: Math.max(1, ledger.journal.head.seq) })
+    const sale = ledger.till.sale(saleKey)
+    const isVoid = ledger.till.tag(`R${saleKey}`)?.status === 'cancelled'
+    // No row of this journal: it counts until the items show the same.
+    if (isVoid && sale?.state === 'paid') this.#back.undoExchange(sale, { nowMs: nowMs(), seq: 0 })
   }
 
   /** Applies returns that came here before the sales, which another agent has announced. Runs inside its transaction. */
