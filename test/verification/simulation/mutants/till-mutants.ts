@@ -167,7 +167,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     // Both the return and the end of its sale wait.
     changes: [
       change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
-      change(SALES, 'if (isPaidNow)\n            this.#applyWaitingReturns(saleKey, nowMs, seq);', ''),
+      change(SALES, 'this.#waiting.apply({ saleKey, codeHashes: sale.codeHashes, atMs }, nowMs, seq);', ';'),
     ],
     faults: ['tills', 'partition'],
   },
@@ -198,7 +198,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'const waiting = await returnsAwaiting(call, store, incoming.key, codeHashes);',
+        'const waiting = await returnsAwaiting(call, store, incoming.key, { codeHashes: sale.codeHashes, atMs });',
         'const waiting = [];',
       ),
     ],
