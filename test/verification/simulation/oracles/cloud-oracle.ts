@@ -66,6 +66,8 @@ interface CloudStatements {
   isRecalled: Statement<[string, string]>
   /** Returns a row if a till sold this purchase. */
   ofTill: Statement<[string]>
+  /** Returns a row if this unit of a till's sale has an item that is paid by the sale. */
+  isPaidUnit: Statement<[string, string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -133,7 +135,10 @@ class CommitWatcher implements CloudOracle {
       this.#lastChange = change.n
       // A till may void a sale whose goods have left.
       const isVoid = change.was === 'UNLOADED' && change.became === 'CANCELLED' && watch.ofTill.get(change.id)
-      const wrong = isVoid ? undefined : forbiddenChange(change)
+      // It counted as returned, until a report that was on its way told otherwise.
+      const [lineId = '', unitNo = ''] = change.id.split('/')
+      const isPaidAgain = isUnreturned(change) && watch.isPaidUnit.get(lineId, unitNo)
+      const wrong = isVoid || isPaidAgain ? undefined : forbiddenChange(change)
       if (wrong !== undefined) this.#core.violate('I15', wrong)
       const cancelled =
         change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
@@ -202,6 +207,11 @@ class CommitWatcher implements CloudOracle {
            UNION SELECT p.item_id FROM authorization_unit u JOIN purchase_unit p ON p.line_id = u.line_id AND p.unit_no = u.unit_no AND p.bound = 1 WHERE u.nonce = ?)`,
       ),
       ofTill: db.prepare<[string]>('SELECT 1 FROM purchase WHERE purchase_id = ? AND till IS NOT NULL'),
+      isPaidUnit: db.prepare<[string, string]>(
+        `SELECT 1 FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id AND p.till IS NOT NULL
+           JOIN protected_item i ON i.item_id = u.item_id AND i.purchase_id = u.purchase_id AND i.item_status = 'paid'
+         WHERE u.line_id = ? AND u.unit_no = CAST(? AS INTEGER) AND u.bound = 1`,
+      ),
       denied: db.prepare<[string], Denied>(
         'SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0',
       ),
@@ -230,6 +240,11 @@ class CommitWatcher implements CloudOracle {
     }
     return found
   }
+}
+
+/** True if the goods of a right did not come back after all. */
+function isUnreturned({ kind, was, became }: StateChange): boolean {
+  return kind === 'right' && was === 'used:returned' && became === 'free'
 }
 
 /** True if a cancelled purchase changed its status again, or if an item that was not sellable became paid. */
