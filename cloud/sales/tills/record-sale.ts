@@ -348,8 +348,7 @@ async function catchUp(
   { incoming, sale, itemIds }: { incoming: Incoming; sale: KeptSale; itemIds: readonly string[] },
 ): Promise<void> {
   await saveSale(call.db, row)
-  const atMs = Math.min(incoming.recorded.storedMs, Date.parse(sale.occurredAt))
-  const waiting = await returnsAwaiting(call, store, incoming.key, { codeHashes: sale.codeHashes, atMs })
+  const waiting = await returnsAwaiting(call, store, incoming.key, sale)
   const voidedMs = incoming.known?.state === 'void' ? incoming.known.stored_ms : Number.POSITIVE_INFINITY
   // Once, and not before each return: a sale has up to 2,000 pieces.
   const [first] = waiting

@@ -6,6 +6,7 @@ import {
   tagsOf,
   whyReturnUnclear,
   type KeptReturn,
+  type KeptSale,
   type SaleTag,
 } from '../../../policy/till-sale.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
@@ -159,17 +160,19 @@ async function reportEarlier(
 const waitingOf = ({ returnId }: KeptReturn): ReturnResult => ({ returnId, items: [], waiting: true })
 
 /**
- * The returns that wait for this sale, or for one with these codes, the oldest first. A till may print a code again, so a
- * return by code waits for no sale after it. `atMs`: when the sale was.
+ * The returns that wait for a sale with this key, or with its codes, the oldest first. A till may print a code again, so a
+ * return by code waits for no sale after it.
  */
 export async function returnsAwaiting(
   { db }: Call,
   { store_id: storeId }: Row<'store'>,
   saleKey: string,
-  { codeHashes, atMs }: { codeHashes: readonly string[]; atMs: number },
+  { codeHashes, occurredAt }: KeptSale,
 ): Promise<Row<'till_return'>[]> {
   const waiting = await waitingReturns(db, storeId, [saleKey, ...codeHashes.map((hash) => CODE_KEY + hash)])
-  return waiting.filter(({ sale_key, stored_ms }) => sale_key === saleKey || atMs <= stored_ms + CLOCKS_DIFFER_MS)
+  return waiting.filter(
+    ({ sale_key, stored_ms }) => sale_key === saleKey || Date.parse(occurredAt) <= stored_ms + CLOCKS_DIFFER_MS,
+  )
 }
 
 /** Applies a return that waited for its sale. What contradicts the sale becomes an exception. */

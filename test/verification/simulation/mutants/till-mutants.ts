@@ -198,7 +198,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/sales/tills/record-sale.js',
-        'const waiting = await returnsAwaiting(call, store, incoming.key, { codeHashes: sale.codeHashes, atMs });',
+        'const waiting = await returnsAwaiting(call, store, incoming.key, sale);',
         'const waiting = [];',
       ),
     ],
