@@ -257,8 +257,7 @@ export class TillSales {
     till.saveSale(saved)
     // Another agent has announced that the whole sale came back.
     if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
-    const atMs = Math.min(nowMs, Date.parse(sale.occurredAt))
-    if (isPaidNow) this.#waiting.apply({ saleKey, codeHashes: sale.codeHashes, atMs }, nowMs, seq)
+    if (isPaidNow) this.#waiting.apply(saleKey, sale, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { synced: false, ...answer }
   }

@@ -1,5 +1,5 @@
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
-import { namesTags, tagsOf, type KeptReturn } from '../../policy/till-sale.ts'
+import { namesTags, tagsOf, type KeptReturn, type KeptSale } from '../../policy/till-sale.ts'
 import type { SoldCode } from '../../policy/documents/till-notice.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -12,13 +12,6 @@ const CLOCKS_DIFFER_MS = 60_000
 /** Under this key a return waits for a sale that printed the code. */
 export const codeKey = (codeHash: string) => `C${codeHash}`
 
-/** A sale that was just reported here. `atMs`: when it was, as its till tells. */
-interface SaleHere {
-  readonly saleKey: string
-  readonly codeHashes: readonly string[]
-  readonly atMs: number
-}
-
 /** Returns that came to this agent before their sale. They stay in the ledger until the return is forgotten. */
 export class WaitingReturns {
   readonly #parts: { readonly ledger: Ledger; readonly items: Replica; readonly back: GoodsBack }
@@ -28,8 +21,9 @@ export class WaitingReturns {
   }
 
   /** Applies them to a sale that was reported here. Which piece of a line came back, only its tag can tell: all alarm. */
-  apply({ saleKey, codeHashes, atMs }: SaleHere, nowMs: number, seq: number): void {
+  apply(saleKey: string, { codeHashes, occurredAt }: KeptSale, nowMs: number, seq: number): void {
     const { items, back } = this.#parts
+    const atMs = Math.min(nowMs, Date.parse(occurredAt))
     const moved = new Set<string>()
     for (const request of this.#waitingFor(saleKey, codeHashes, atMs)) {
       const named = tagsOfReturn(request)

@@ -167,7 +167,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     // Both the return and the end of its sale wait.
     changes: [
       change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
-      change(SALES, 'this.#waiting.apply({ saleKey, codeHashes: sale.codeHashes, atMs }, nowMs, seq);', ';'),
+      change(SALES, 'this.#waiting.apply(saleKey, sale, nowMs, seq);', ';'),
     ],
     faults: ['tills', 'partition'],
   },
