@@ -247,28 +247,42 @@ describe('SQLite', () => {
     await db.remove()
   })
 
-  it('shares commits among waiting transactions, and confirms none before the commit', async () => {
-    const db = new Sqlite(':memory:')
-    db.exec('CREATE TABLE t (n INTEGER)')
-    let commits = 0
-    const prepare = db.prepare.bind(db)
-    const spied = new Proxy(db, {
-      get(target, name) {
-        if (name !== 'prepare') return Reflect.get(target, name) as unknown
-        return (text: string) => {
-          const statement = prepare(text)
-          return text === 'COMMIT' ? { run: () => (commits++, statement.run()) } : statement
-        }
-      },
-    })
-    const groups = new GroupCommit(spied, () => undefined, STANDING)
-    const insert = prepare('INSERT INTO t VALUES (?)')
-    await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
-    expect(commits).toBe(2)
-    expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
-  })
+  it.each([
+    { costMs: 0, commits: 2 },
+    { costMs: 0.25, commits: 2 },
+    { costMs: 5, commits: 20 },
+  ])(
+    'shares commits among 100 transactions of $costMs ms, and confirms none before',
+    async ({ costMs, ...expected }) => {
+      const db = new Sqlite(':memory:')
+      db.exec('CREATE TABLE t (n INTEGER)')
+      let commits = 0
+      let nowMs = 0
+      const prepare = db.prepare.bind(db)
+      const spied = new Proxy(db, {
+        get(target, name) {
+          if (name !== 'prepare') return Reflect.get(target, name) as unknown
+          return (text: string) => {
+            const statement = prepare(text)
+            return text === 'COMMIT' ? { run: () => (commits++, statement.run()) } : statement
+          }
+        },
+      })
+      const groups = new GroupCommit(spied, () => undefined, { clock: { elapsed: () => nowMs } })
+      const insert = prepare('INSERT INTO t VALUES (?)')
+      const committedFirst = await Promise.all(
+        Array.from({ length: 100 }, async (_, n) => {
+          await groups.run(async () => void (insert.run(n), (nowMs += costMs)))
+          return commits > 0
+        }),
+      )
+      expect(committedFirst).not.toContain(false)
+      expect(commits).toBe(expected.commits)
+      expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
+    },
+  )
 
-  it('lets accounts take turns, and commits after 10 ms of expensive transactions', async () => {
+  it('lets accounts take turns, and commits after 25 ms of expensive transactions', async () => {
     const db = new Sqlite(':memory:')
     let nowMs = 0
     const ran: string[] = []
