@@ -256,7 +256,7 @@ export class TillSales {
     }
     till.saveSale(saved)
     // Another agent has announced that the whole sale came back.
-    if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender))
+    if (isPaidNow) till.endSale(saleKey, (sender) => this.#isNamed(sender), this.#parts.items.isUnsold)
     if (isPaidNow) this.#waiting.apply(saleKey, sale, nowMs, seq)
     if (isPaidNow && givesRights(saved) && sellsGoods(sale)) this.#saveRights(sale, saleKey, nowMs, isElsewhere)
     return { synced: false, ...answer }

@@ -9,7 +9,7 @@ import type { ItemFile, ItemProgress, KnownProduct, StoredRow } from './item-fil
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { ItemWriter } from './item-writer.ts'
 import { Pictures } from './pictures.ts'
-import { namesIn, NO_TILL_TAGS, withReport, type TillTag, type TillTags } from './till-tags.ts'
+import { MAY_BE_SOLD, namesIn, NO_TILL_TAGS, withReport, type TillTag, type TillTags } from './till-tags.ts'
 import { isDeepStrictEqual } from 'node:util'
 
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
@@ -134,6 +134,9 @@ export class Replica {
     const reported = item && this.#reportOf(key)
     return item && reported ? withReport(item, reported) : item
   }
+
+  /** True for a known tag that a till may sell. */
+  readonly isUnsold = (key: string): boolean => MAY_BE_SOLD.has(this.findByKey(key)?.status ?? 'paid')
 
   #reportOf(key: string): TillTag | undefined {
     const report = this.#tillTags.tag(key)

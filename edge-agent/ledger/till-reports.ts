@@ -178,7 +178,7 @@ export class TillReports {
     this.#anySold = db.prepare<[], object>('SELECT 1 FROM till_tag WHERE sale IS NOT NULL LIMIT 1')
     this.#containEnd = db.prepare(
       `UPDATE till_tag SET epoch = @epoch, ver = @ver WHERE name IN (SELECT name FROM till_tag
-         WHERE sale = @saleKey AND status = @status AND sender = @sender AND ver IS NULL LIMIT ${SALE_NAMES_LIMIT})`,
+         WHERE sale = @saleKey AND status <> 'paid' AND sender = @sender AND ver IS NULL LIMIT ${SALE_NAMES_LIMIT})`,
     )
     // Literals, because SQLite would not use the partial index with parameters.
     this.#tagsIn = new Map(
@@ -282,20 +282,25 @@ export class TillReports {
 
   /**
    * The tags of a sale that an agent reported as void, or as returned whole, get its status, in whatever order the
-   * reports of the two agents come. Returns their names, and how many rows it changed.
+   * reports of the two agents come. `isUnsold`: true for a tag that does not count as sold, by the items: nothing is to
+   * end, and its next sale has the next rank. Returns their names, and how many rows it changed.
    */
-  endSale(saleKey: string, isTrusted: (sender: string) => boolean): { names: string[]; count: number } {
+  endSale(
+    saleKey: string,
+    isTrusted: (sender: string) => boolean,
+    isUnsold: (name: string) => boolean,
+  ): { names: string[]; count: number } {
     const end = this.tag(`R${saleKey}`)
     if (!end || (end.sender !== '' && !isTrusted(end.sender))) return { names: [], count: 0 }
     const { status, sender, storedMs, seq, epoch, ver } = end
-    const paid = this.#paidRows(saleKey)
+    const paid = this.#paidRows(saleKey).filter(({ name }) => !isUnsold(name))
     const ended = { status, sender, storedMs, seq, epoch, ver, sale: saleKey, seen: 0 }
     for (const { name, rank } of paid) {
       const change = sender === '' ? this.#next() : 0
       this.#saveTag.run({ ...ended, name, rank: nextRank(rank, storedMs), change })
     }
-    // Where the items contain the end of the sale, they contain that of its tags.
-    const contained = ver === null ? 0 : this.#containEnd.run({ saleKey, status, sender, epoch, ver }).changes
+    // Where the items contain the end of the sale, they contain that of its tags, also if a void followed the return.
+    const contained = ver === null ? 0 : this.#containEnd.run({ saleKey, sender, epoch, ver }).changes
     return { names: paid.map(({ name }) => name), count: paid.length + contained }
   }
 

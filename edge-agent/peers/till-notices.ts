@@ -5,7 +5,7 @@ import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { TILL_NOTICE_LIFE, TillNotice, withoutUnfit, type SoldCode } from '../../policy/documents/till-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
-import { identifiersOf } from '../items/replica.ts'
+import { identifiersOf, type Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { SALE_NAMES_LIMIT, type TagNotice } from '../ledger/till-reports.ts'
 import { ENDED_AT_ONCE } from '../decisions/goods-back.ts'
@@ -46,6 +46,7 @@ interface TillNoticesParts {
   trust: Pick<Trust, 'policy'>
   clock: Pick<AgentClock, 'now'>
   ledger: Ledger
+  items: Pick<Replica, 'isUnsold'>
   signer(): Signer
   fetch: Fetch
   log: Log
@@ -151,7 +152,7 @@ export class TillNotices {
         const sale = isEnd ? tag.name.slice(1) : tag.sale
         if (isEnd) ledger.claims.deny(tag.name.slice(1), Math.floor(nowMs / 1_000) + DENIED_SECONDS)
         // The void may have come to an agent that does not have the sale, or before this notice of it.
-        const end = sale === null ? undefined : ledger.till.endSale(sale, isTrusted)
+        const end = sale === null ? undefined : ledger.till.endSale(sale, isTrusted, this.#parts.items.isUnsold)
         ended += end?.count ?? 0
         if (sale !== null && tag.status !== 'paid') back.set(sale, tag.status)
         if (sale !== null && tag.status === 'paid' && !tag.name.startsWith('S') && !tag.name.startsWith('Q'))

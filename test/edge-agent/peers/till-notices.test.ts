@@ -180,7 +180,11 @@ it('a void that is announced before its sale ends the sale when its notice comes
   const notice = { name: `E${later}`, status: 'paid' as const, rank: 1, epoch: 0, ver: null, sale: second }
   commits.now(() => {
     till.receiveTag(notice, s.home.agent.identity.agentId, s.platform.clock.wall(), () => true)
-    till.endSale(second, () => true)
+    till.endSale(
+      second,
+      () => true,
+      () => false,
+    )
   })
   expect(statusAt(s.other, later)).toBe('cancelled')
   await becomes(s.home, later, 'cancelled')

@@ -166,7 +166,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     what: 'An agent forgets a return that came before its sale.',
     // Both the return and the end of its sale wait.
     changes: [
-      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
+      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender), this.#parts.items.isUnsold);', ';'),
       change(SALES, 'this.#waiting.apply(saleKey, sale, nowMs, seq);', ';'),
     ],
     faults: ['tills', 'partition'],
@@ -175,7 +175,7 @@ export const TILL_MUTANTS: readonly Mutant[] = [
     name: 'early-void-forgotten',
     what: 'An agent forgets a void that came before its sale.',
     changes: [
-      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender));', ';'),
+      change(SALES, 'till.endSale(saleKey, (sender) => this.#isNamed(sender), this.#parts.items.isUnsold);', ';'),
       change(SALES, "const isVoid = state === 'void' || wasVoided;", "const isVoid = state === 'void';"),
     ],
     faults: ['tills', 'partition'],
