@@ -121,11 +121,12 @@ function lineOfDoubtful(
     withoutTag: (line: Row<'purchase_line'>) => number
   },
 ): Row<'purchase_line'> | undefined {
-  if (item && isSold(item.item_status)) return undefined
   const names = [id, item?.epc, item?.tag_uid, item?.tag_id]
   const lineIds = new Set(names.flatMap((name) => doubts.get(foldText(name ?? '')) ?? []))
   const named = all.find((line) => !isCoupon(line) && lineIds.has(line.till_line ?? ''))
   if (named) return named
+  // Another sale has it, and this one did not name it.
+  if (item && isSold(item.item_status)) return undefined
   const left = all.filter((line) => !isCoupon(line) && withoutTag(line) > 0)
   const ofProduct = left.filter((line) => item !== undefined && line.product_id === item.product_id)
   const [only, ...others] = ofProduct.length > 0 ? ofProduct : left
