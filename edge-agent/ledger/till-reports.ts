@@ -86,6 +86,8 @@ export const SALE_NAMES_LIMIT = 6_000
 
 const CODE = 'code, sale, exp, risk_class AS riskClass, goods'
 
+type Test = (name: string) => boolean
+
 /** Tags of which one transaction notes that the items contain them. */
 const TAGS_AT_ONCE = 5_000
 /** Statuses that a till gives goods that came back. */
@@ -285,11 +287,7 @@ export class TillReports {
    * reports of the two agents come. `isUnsold`: true for a tag that does not count as sold, by the items: nothing is to
    * end, and its next sale has the next rank. Returns their names, and how many rows it changed.
    */
-  endSale(
-    saleKey: string,
-    isTrusted: (sender: string) => boolean,
-    isUnsold: (name: string) => boolean,
-  ): { names: string[]; count: number } {
+  endSale(saleKey: string, isTrusted: Test, isUnsold: Test): { names: string[]; count: number } {
     const end = this.tag(`R${saleKey}`)
     if (!end || (end.sender !== '' && !isTrusted(end.sender))) return { names: [], count: 0 }
     const { status, sender, storedMs, seq, epoch, ver } = end
