@@ -125,7 +125,7 @@ export async function settleUnit(
   key: UnitKey,
   claim: { deviceId: string; atMs: number } | undefined,
 ): Promise<void> {
-  const { isDouble, isUsed, returned } = await settleRight(scope.redemptions, key)
+  const { isDouble, isUsed, claims, returned } = await settleRight(scope.redemptions, key)
   const subject = `${key.lineId}/${key.unitNo}/${key.rightClass}`
   const raise = (kind: keyof typeof UNIT_EXCEPTIONS) =>
     raiseException(scope, {
@@ -140,7 +140,7 @@ export async function settleUnit(
     acknowledgeOpenException(scope.db, { storeId, kind, subject, by: WITHDRAWN, atMs: scope.nowMs })
 
   if (isDouble) await raise('double_redeem')
-  else if (!claim) await withdraw('double_redeem')
+  else if (!claim && claims > 1) await withdraw('double_redeem')
   // Goods that were returned have their own exception.
   if (claim && returned === undefined && (await wasStopped(scope, key, claim.atMs))) await raise('released_on_hold')
   else if (!claim && !isUsed) await withdraw('released_on_hold')

@@ -24,19 +24,22 @@ export async function unitOf(
  * leased. If a use by receipt had replaced the lease, and the lease is unused, the right then gets the lease back. With
  * `leaseEnded`, the right has no lease afterwards.
  *
- * `isDouble` is true if the right was used twice, `isUsed` if it was used at all. `returned` is set if the goods were returned: `unused` if the right
- * has no use or all uses failed, else `used`.
+ * `isDouble` is true if the right was used twice, `isUsed` if it was used at all. `claims`: number of its redemptions,
+ * with those that failed. `returned` is set if the goods were returned: `unused` if the right has no use or all uses
+ * failed, else `used`.
  */
 export async function settleRight(
   redemptions: RedemptionBatch,
   key: UnitKey,
   leaseEnded = false,
-): Promise<{ isDouble: boolean; isUsed: boolean; returned?: 'used' | 'unused' }> {
-  const { effective, failures, isDouble } = mergeRedemptions((await redemptions.ofUnit(key)).map(useOf), key.rightClass)
+): Promise<{ isDouble: boolean; isUsed: boolean; claims: number; returned?: 'used' | 'unused' }> {
+  const uses = await redemptions.ofUnit(key)
+  const { effective, failures, isDouble } = mergeRedemptions(uses.map(useOf), key.rightClass)
   const right = await redemptions.right(key)
   const isUsed = effective !== null
+  const state = { isDouble, isUsed, claims: uses.length }
   // Returned goods must not be released again, so an outcome does not change their right.
-  if (right && right.returned_by !== null) return { isDouble, isUsed, returned: isUsed ? 'used' : 'unused' }
+  if (right && right.returned_by !== null) return { returned: isUsed ? 'used' : 'unused', ...state }
   const isUnknown = effective?.outcome === 'unknown'
   const isOpen = effective === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
@@ -44,7 +47,7 @@ export async function settleRight(
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
     if (known.failures !== failures || known.isUnknown !== isUnknown)
       await redemptions.lease(key, lease, { failures, isUnknown })
-    return { isDouble, isUsed }
+    return state
   }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await redemptions.unusedLease(key) : undefined
   if (lease)
@@ -64,7 +67,7 @@ export async function settleRight(
     if (effective.outcome !== null && effective.outcome !== known)
       await redemptions.storeOutcome(effective.redemptionId, key, effective.outcome)
   } else if (right) await redemptions.free(key, failures)
-  return { isDouble, isUsed }
+  return state
 }
 
 function useOf(row: Row<'redemption'>): UnitRedemption {

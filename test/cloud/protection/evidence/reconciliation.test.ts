@@ -68,6 +68,23 @@ onEveryDatabase('reconciliation', (kind) => {
   const resolve = (redemptionId: string, newOutcome: string, fields: Json = {}) =>
     shop.call('resolveRedemption', { redemptionId, outcome: newOutcome, operatorId, ...fields })
 
+  it('withdraws the exception about a second release when one of both turns out to have failed', async () => {
+    const purchase = await buy()
+    const nonce = await grant(purchase)
+    await report(claim(nonce, 'twice-1'), outcome('twice-1', 'confirmed'))
+    const { cti } = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', purchase.transactionId as string)
+      .executeTakeFirstOrThrow()
+    const ofPurchase = async () =>
+      (await open('double_redeem')).filter((each) => each.purchaseId === purchase.transactionId)
+    await report(claim(cti ?? '', 'twice-2', 'receipt'))
+    expect(await ofPurchase()).toHaveLength(1)
+    await report(outcome('twice-2', 'failed'))
+    expect(await ofPurchase()).toEqual([])
+  })
+
   describe('a lease of the same device', () => {
     // An agent’s clock may be behind, and it may not have received the revocation yet.
     it('is replaced only after its agent voided it, or a minute after its end', async () => {
